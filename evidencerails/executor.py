@@ -97,7 +97,10 @@ async def run(fn: Callable[..., T], *args: object) -> T:
         _worker.waiting.append(_Piece(partial(fn, *args), future))
         is_asleep, _worker.is_serving = not _worker.is_serving, True
     if is_asleep:
-        _worker.pool.submit(_worker.serve)
+        try:
+            _worker.pool.submit(_worker.serve)
+        except RuntimeError:  # the process ends, and what it still has to check takes no thread any more
+            _worker.serve()
     return await future
 
 

@@ -1,9 +1,12 @@
 """The engine: status, score and decision by the rules of docs/architecture.md; event loops, cancellation, failures."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -363,3 +366,26 @@ def test_what_a_splitter_gets_wrong_is_no_verdict(check: str, splitter: Any, rea
     assert report.status == "unverified"
     assert report.reason.startswith(f"check_failed: {reason}")
     guard.close()
+
+
+AT_THE_END = """
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from evidencerails import Guard
+
+def check():
+    report = asyncio.run(Guard({"checks": ["grounding"]}).check("It opened in 1850.", evidence=["It opened in 1962."]))
+    print(report.status)
+
+pool = ThreadPoolExecutor(1)
+for _ in range(2):
+    pool.submit(check)
+"""
+
+
+@pytest.mark.slow
+def test_what_waits_when_the_process_ends_is_checked(tmp_path: Path) -> None:
+    """No thread takes work then: the first was unverified, and the second waited for ever."""
+    command = [sys.executable, "-c", AT_THE_END]
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path, timeout=120, check=True)
+    assert done.stdout.split() == [b"hallucinated"] * 2

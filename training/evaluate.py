@@ -28,7 +28,7 @@ from evidencerails.nli.service import NliService
 from evidencerails.settings.claims import GroundingSettings
 from evidencerails.text.claimable import claim_sentences
 from evidencerails.verdict.model import VerdictModel
-from evidencerails.verdict.reading import OUTWEIGHED, hypotheses, read_claims
+from evidencerails.verdict.reading import hypotheses, read_claims
 from training.common import read_pairs
 from training.sequences import lexical_overlap, rows_of
 from training.verdict import Item, flagged_at, items_of
@@ -167,10 +167,10 @@ def write_tables(card: Path, tables: dict[str, list[list[str]]]) -> None:
 
 
 def outweighed_table(path: Path) -> list[list[str]]:
-    """What a contradiction that is likelier than the support decides, out of the fit's own description."""
+    """What a rule for contradictions above the support would give, out of the fit's own description."""
     rows = [["contradiction flags a claim from", "right development answers flagged", "wrong ones caught"]]
     for multiple, right, wrong in json.loads(path.read_text())["fit"]["outweighed"]:
-        shown = f"{multiple:g} times its support" + (" (shipped)" if multiple == OUTWEIGHED else "")
+        shown = f"{multiple:g} times its support" if multiple else "never: the probability decides (shipped)"
         rows.append([shown, f"{right:.1%}", f"{wrong:.1%}"])
     return rows
 

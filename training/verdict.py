@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import datetime
 import json
+import math
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -31,13 +32,13 @@ from evidencerails.nli.service import NliService
 from evidencerails.settings.claims import GroundingSettings
 from evidencerails.text.claimable import claim_sentences, clean
 from evidencerails.verdict.model import Thresholds, VerdictModel
-from evidencerails.verdict.reading import LIKELIER, OUTWEIGHED, ClaimEvidence, Hypothesis, hypotheses, read_claims
+from evidencerails.verdict.reading import LIKELIER, ClaimEvidence, Hypothesis, hypotheses, read_claims
 from training.sequences import as_passages
 
 BASE = ("entailment", "contradiction")
 DRAWN_ANSWERS = 1
 """Answers drawn from a row's right statements."""
-MULTIPLES = (1.0, 1.5, 2.0, 3.0, 4.0)
+MULTIPLES = (1.0, 1.5, 2.0, 3.0, math.inf)
 BUDGETS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 console = Console(stderr=True)
 
@@ -106,19 +107,16 @@ def right_answers(items: Sequence[Item]) -> list[list[ClaimEvidence]]:
     return found
 
 
-def flagged_at(answer: Sequence[ClaimEvidence], model: VerdictModel, multiple: float = OUTWEIGHED) -> float:
-    """The threshold up to which an answer is flagged; 1.0 if a contradiction outweighs its support, which always is."""
+def flagged_at(answer: Sequence[ClaimEvidence], model: VerdictModel, multiple: float = math.inf) -> float:
+    """The threshold up to which an answer is flagged: the score of its worst sentence; 1.0, always, if a contradiction
+    is more than `multiple` times its support."""
     return max(
         1.0 if one.contradiction > multiple * one.entailment else model.claim(one.features).score for one in answer
     )
 
 
-def thresholds(items: Sequence[Item], model: VerdictModel, multiple: float = OUTWEIGHED) -> dict[str, Any]:
-    """For each budget the scores that right answers reach no more often than it allows.
-
-    A budget below the share of right answers that are flagged at any threshold cannot be kept, and has the highest
-    score of the others.
-    """
+def thresholds(items: Sequence[Item], model: VerdictModel, multiple: float = math.inf) -> dict[str, Any]:
+    """For each budget the scores that right answers reach no more often than it allows."""
     answers = right_answers(items)
     worst = np.asarray([flagged_at(answer, model, multiple) for answer in answers])
     highest = float(worst[worst < 1.0].max())
@@ -133,10 +131,10 @@ def thresholds(items: Sequence[Item], model: VerdictModel, multiple: float = OUT
 
 
 def _is_against(one: ClaimEvidence) -> bool:
-    return one.is_outweighed and one.contradiction >= LIKELIER
+    return one.contradiction > one.entailment and one.contradiction >= LIKELIER
 
 
-def shares(items: Sequence[Item], model: VerdictModel, bar: float, multiple: float = OUTWEIGHED) -> tuple[float, float]:
+def shares(items: Sequence[Item], model: VerdictModel, bar: float, multiple: float = math.inf) -> tuple[float, float]:
     """Shares of the right and of the wrong ones that are flagged."""
     flags = {side: [flagged_at(i.evidence, model, multiple) >= bar for i in items if i.is_right == side]
              for side in (True, False)}  # fmt: skip
@@ -144,14 +142,19 @@ def shares(items: Sequence[Item], model: VerdictModel, bar: float, multiple: flo
 
 
 def by_multiple(items: Sequence[Item], model: VerdictModel) -> list[list[Any]]:
-    """For multiples at which a contradiction could outweigh the support: shares of right and wrong answers that are
-    flagged at the default budget."""
+    """What flagging every claim whose contradiction is so many times its support would give: shares of right and wrong
+    answers that are flagged at the default budget. None is no such rule."""
     answers = [item for item in items if item.kind == "answer"]
     found: list[list[Any]] = []
     for multiple in MULTIPLES:
         limits = model.model_copy(update={"thresholds": Thresholds(**thresholds(items, model, multiple))})
         bar = limits.warn_from(GroundingSettings().max_false_warnings)
-        found.append([multiple, *(round(share, 3) for share in shares(answers, model, bar, multiple))])
+        found.append(
+            [
+                None if multiple == math.inf else multiple,
+                *(round(share, 3) for share in shares(answers, model, bar, multiple)),
+            ]
+        )
     return found
 
 

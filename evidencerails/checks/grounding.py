@@ -117,7 +117,7 @@ class GroundingCheck:
         wrong = [pair for pair in judged if pair[0].label not in SUPPORTED_LABELS]
         findings = [finding_of(claim, self.name) for claim, _ in wrong]
         findings += contradictions
-        status, reason = _status(findings, readable)
+        status, reason = _status(findings, readable, claims)
         scores = [claim.score or 0.0 for claim in claims] + [finding.score or 0.0 for finding in findings]
         unsupported = len(wrong) / len(claims)
         return CheckResult(
@@ -191,6 +191,9 @@ def claim_of(
     """The claim of one sentence with its verdict, the words that decided, and its reason; an absent claim has the
     nearest words, if they are about the same thing at all."""
     label = judged.label
+    if label == "unevaluatable":
+        reason = f"{reading.unread}: the model cannot read it"
+        return Claim(text=reading.hypothesis, span=sentence, label=label, reason=reason, method="nli", version=version)
     seen = reading.against if label == "contradicted" else reading.support
     quote = None
     if seen is not None and not (label == "absent" and seen.lexical_overlap == 0.0):
@@ -260,10 +263,11 @@ def _contradiction_finding(contradiction: Contradiction, check: str, version: st
     )
 
 
-def _status(findings: Sequence[Finding], readable: Readable) -> tuple[CheckStatus, str]:
+def _status(findings: Sequence[Finding], readable: Readable, claims: Sequence[Claim] = ()) -> tuple[CheckStatus, str]:
     """Status and reason. What unread passages might support is not counted against the answer."""
     if not findings:
-        return "grounded", "all claims supported"
+        unread = next((claim.reason for claim in claims if claim.label == "unevaluatable"), "")
+        return ("unverified", f"{unread} (part of the answer)") if unread else ("grounded", "all claims supported")
     if readable.unread and all(f.label in ("absent", "partially_supported") for f in findings):
         return "unverified", f"{readable.unread[0]} (part of the evidence): it may hold what the rest lacks"
     counts = Counter(finding.label or finding.kind for finding in findings)

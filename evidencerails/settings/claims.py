@@ -98,7 +98,8 @@ class GroundingSettings(Section):
     max_unsupported_score: Share | None = None
     """Score from which a claim is not supported; overrides `max_false_warnings`."""
     contradiction_threshold: Share | None = None
-    """P(contradiction) from which a claim is contradicted; overrides `max_false_blocks`."""
+    """P(contradiction) from which a claim that is not supported is contradicted, if it is above the support; overrides
+    `max_false_blocks`."""
     self_contradiction: bool = True
     """Find sentences of the answer that contradict each other."""
     prompt_divergence: bool = True

@@ -143,3 +143,17 @@ def unknown_language(text: str, languages: Sequence[str]) -> str:
         return ""
     found = detect_language(text)
     return "" if found is None or found in languages else f"language: {found}"
+
+
+def unknown_script(sentence: str, languages: Sequence[str]) -> str:
+    """The reason `language: xx` for a sentence of an answer in a script that the model does not know; else empty.
+
+    One sentence in Latin letters is too short to tell its language.
+    """
+    if sentence.isascii() or "*" in languages:
+        return ""
+    prose = _NO_LANGUAGE.sub(" ", sentence[:MAX_CHARACTERS])
+    found = _by_script(prose, sum(map(len, _WORD.findall(prose))))
+    if found is None and _is_foreign_alphabet(prose):
+        found = _by_model(prose, min_confidence=0.0)
+    return "" if found is None or found in languages else f"language: {found}"

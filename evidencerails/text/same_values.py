@@ -1,6 +1,6 @@
 """One value said in two ways: 1.5 km and 1,500 m, a dozen and twelve, half and 50 %.
 
-A small model, and word evidence, compare numbers as they are written. So a claim is read with the words that the
+A small model compares numbers as they are written. So a claim is read with the words that the
 evidence has for the same value.
 """
 

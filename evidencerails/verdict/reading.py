@@ -17,6 +17,7 @@ from evidencerails.nli.windows import Coverage, EvidenceWindow, stems_of
 from evidencerails.report import Label, NliScores, Quote
 from evidencerails.settings.claims import GroundingSettings
 from evidencerails.text.claimable import clean, is_bare_reply, is_short_answer, without_frame, without_question
+from evidencerails.text.language import unknown_script
 from evidencerails.text.same_values import in_units_of
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
@@ -31,9 +32,6 @@ LIKELIER = 0.5
 joined for a claim that one entails, and only what is so contradicted can be labelled that."""
 SAME_SUBJECT = 0.8
 """Windows that share at least this part of what the nearest one shares with a claim are about the same subject."""
-OUTWEIGHED = 3.0
-"""A contradiction so many times as likely as the support is never `supported`, whatever the threshold. Smaller
-multiples flag so many right answers that no threshold keeps a budget of 10 % (`fit.outweighed` in `verdict.json`)."""
 OTHER_SUBJECT_WEIGHT = 0.5
 """What the support of another window, or of several joined, counts: "5 mg" may be another patient's."""
 
@@ -76,11 +74,8 @@ class ClaimEvidence(NamedTuple):
     """The window that contradicts it most, of those about the same subject; None without evidence."""
     contradiction: float
     """Highest P(contradiction) of the windows about the same subject; 0.0 without evidence."""
-
-    @property
-    def is_outweighed(self) -> bool:
-        """True if what contradicts the claim outweighs what supports it."""
-        return self.contradiction > OUTWEIGHED * self.entailment
+    unread: str = ""
+    """Why the model cannot read the claim, `language: xx`; empty if it can."""
 
 
 class Readings(NamedTuple):
@@ -155,7 +150,10 @@ def reading(
     extra = yield [(_premise(window, question), texts[place]) for place, window in more]
     for (place, window), row in zip(more, extra, strict=True):
         read[place].append(_scored(window, row, claimed[place], stems_of(window.text)))
-    claims = [_of_one(whole, tuple(scored)) for whole, scored in zip(given, read, strict=True)]
+    claims = [
+        _of_one(whole, tuple(scored))._replace(unread=unknown_script(said, nli.languages))
+        for whole, scored, (_, said) in zip(given, read, asked, strict=True)
+    ]
     return Readings(claims, selection.coverage, sum(map(len, read)))
 
 
@@ -184,22 +182,20 @@ def judged_reading(evidence: ClaimEvidence, model: VerdictModel, settings: Groun
     """The label of one claim and its calibrated verdict.
 
     One probability decides: below the threshold of warnings the claim is supported. What is not supported is
-    contradicted, partly supported or absent, as the model reads it; a contradiction that outweighs the support
-    (`OUTWEIGHED`) is never `supported`.
+    contradicted, partly supported or absent, as the model reads it.
     """
     verdict = model.claim(evidence.features)
+    if evidence.unread:
+        return Judged("unevaluatable", verdict)
     most = settings.max_unsupported_score
-    bar = model.warn_from(settings.max_false_warnings) if most is None else most
-    is_against = evidence.is_outweighed
-    # A threshold that a user has set decides alone.
-    if verdict.score < bar and (most is not None or not is_against):
+    if verdict.score < (model.warn_from(settings.max_false_warnings) if most is None else most):
         return Judged("supported", verdict)
     needed = settings.contradiction_threshold
     if needed is None:
         is_denied = evidence.contradiction >= LIKELIER and verdict.score >= model.block_from(settings.max_false_blocks)
     else:
         is_denied = evidence.contradiction >= needed
-    if is_against and is_denied:
+    if is_denied and evidence.contradiction > evidence.entailment:
         return Judged("contradicted", verdict)
     return Judged("partially_supported" if evidence.entailment >= model.thresholds.partial else "absent", verdict)
 

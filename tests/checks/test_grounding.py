@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from made import Make
 
-from evidencerails import Passage, Report
+from evidencerails import Guard, Passage, Report
 
 TOWER = "The Eiffel Tower was completed in 1889. It stands in Paris."
 GERMAN = "Der Eiffelturm wurde im Jahr 1889 fertiggestellt und steht in Paris, der Hauptstadt von Frankreich."
@@ -175,6 +175,19 @@ async def test_reasoning_is_not_checked(guard: Make) -> None:
 async def test_other_languages_are_unverified_and_named(guard: Make, response: str, evidence: str, reason: str) -> None:
     report = await grounding(guard, response, evidence=evidence)
     assert report.status == "unverified" and reason in report.reason
+
+
+@pytest.mark.parametrize("checks", [("grounding",), ("claims",), ("grounding", "claims")], ids=str)
+async def test_one_sentence_in_another_script_is_not_passed_with_the_others(checks: tuple[str, ...]) -> None:
+    right, foreign = "The Eiffel Tower was completed in 1889.", "它建于一九五〇年，位于里昂。"
+    report = await Guard({"checks": checks}).check(f"{right} {foreign}", evidence=[TOWER])
+    assert report.status == "unverified" and "language: zh" in report.reason
+    assert [(c.span.text, c.label, c.score is None) for c in report.claims] == [
+        (right, "supported", False), (foreign, "unevaluatable", True)]  # fmt: skip
+    wrong = await Guard({"checks": checks}).check(
+        f"The Eiffel Tower was completed in the year 1950. {foreign}", evidence=[TOWER]
+    )
+    assert wrong.status == "hallucinated"
 
 
 async def test_a_passage_in_another_language_is_not_held_against_the_answer(guard: Make) -> None:

@@ -9,7 +9,7 @@ from evidencerails.exchange import Passage
 from evidencerails.nli.service import NliService
 from evidencerails.settings.claims import GroundingSettings
 from evidencerails.verdict.model import CLAIM_FEATURES, VerdictModel, logit, sigmoid
-from evidencerails.verdict.reading import OUTWEIGHED, ClaimEvidence, judged_reading, read_claims
+from evidencerails.verdict.reading import ClaimEvidence, judged_reading, read_claims
 
 
 async def read(model: ScriptedNli, claims: list[str], *texts: str) -> list[ClaimEvidence]:
@@ -64,15 +64,24 @@ async def test_what_a_passage_about_another_subject_supports_counts_half() -> No
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_a_contradiction_far_above_the_support_is_never_supported(first: float, second: float) -> None:
+@given(st.floats(0, 1), st.floats(0, 1), st.sampled_from([0.02, 0.05, 0.1, 0.3]))
+def test_the_probability_decides_what_is_supported(first: float, second: float, budget: float) -> None:
     import asyncio
 
     total = max(1.0, first + second)
     row = (first / total, max(0.0, 1 - (first + second) / total), second / total)
     (found,) = asyncio.run(read(ScriptedNli(lambda premise, claim: row), ["The bridge opened in 1962."], "The bridge."))
-    if found.contradiction > OUTWEIGHED * found.entailment:
-        assert label(found) != "supported"
+    model = VerdictModel.load()
+    judged = judged_reading(found, model, GroundingSettings(max_false_warnings=budget))
+    assert (judged.label == "supported") == (judged.verdict.score < model.warn_from(budget))
+    assert judged.label != "contradicted" or found.contradiction > found.entailment
+
+
+@pytest.mark.parametrize("contradiction", [0.85, 0.9, 0.98])
+def test_a_clear_contradiction_is_never_supported(contradiction: float) -> None:
+    features = {"entailment": logit(1 - contradiction), "contradiction": logit(contradiction)}
+    model = VerdictModel.load()
+    assert model.claim(features).score >= model.warn_from(0.1)
 
 
 GIVEN = "The nurse gave patient one 10 mg of zolpidem on Monday at night."

@@ -1,6 +1,6 @@
 """Claims: the answer taken apart, each claim in one of five classes, with the kind of error and the words that decide.
 
-The method is HalluMeasure's (EMNLP 2024). Offline, rules extract the claims and NLI with word evidence classifies
+The method is HalluMeasure's (EMNLP 2024). Offline, rules extract the claims and NLI classifies
 them; a model may do either. Where both a sentence and its claims are read, they never disagree unnoticed: a sentence
 that the evidence does not support has at least one claim that it does not support.
 """
@@ -184,7 +184,7 @@ def _stop(reason: str, extracted: list[ExtractedClaim]) -> Plan:
     return Plan(extracted, result=CheckResult(name="claims", status="unverified", reason=reason))
 
 
-# ---- the classes without a model that writes: NLI and word evidence over each claim and its sentence
+# ---- the classes without a model that writes: NLI over each claim and its sentence
 
 
 class _Read(NamedTuple):
@@ -198,7 +198,7 @@ class _Read(NamedTuple):
 def _classify_offline(
     extracted: list[ExtractedClaim], exchange: Exchange, plan: Plan, context: CheckContext
 ) -> Steps[ClassifiedClaims]:
-    """The claims with the labels that NLI and word evidence give them."""
+    """The claims with the labels that NLI gives them."""
     model, settings, passages = VerdictModel.load(), context.config.grounding, plan.passages
     sentences = list(dict.fromkeys(claim.sentence for claim in extracted))
     wordings = hypotheses(sentences, exchange.user_input)
