@@ -264,13 +264,13 @@ def _keys(model: Any, path: str) -> Iterator[tuple[str, str, str, str]]:
             yield from _keys(inner, f"{key}.*.")
         elif inner is not None and not is_list:
             if field.default is None:
-                yield key, "section", "unset", meanings.get(name) or _first_line(inner)
+                yield key, "section", "unset", meanings.get(name) or _first_paragraph(inner)
             yield from _keys(inner, f"{key}.")
         elif inner is not None:
             yield key, "list", "[]", meanings.get(name, "")
             yield from _keys(inner, f"{key}[].")
         else:
-            yield key, _values(field.annotation), _default(field), meanings.get(name) or _first_line(model)
+            yield key, _values(field.annotation), _default(field), meanings.get(name) or _first_paragraph(model)
 
 
 def _section(annotation: Any) -> tuple[Any, bool]:
@@ -334,8 +334,8 @@ def _docstrings(model: Any) -> dict[str, str]:
     return found
 
 
-def _first_line(thing: Any) -> str:
-    return (inspect.getdoc(thing) or "").splitlines()[0]
+def _first_paragraph(thing: Any) -> str:
+    return " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
 
 
 def default_decisions() -> str:

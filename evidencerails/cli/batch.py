@@ -8,11 +8,11 @@ from pathlib import Path
 
 import typer
 
-from evidencerails.cli.common import CONFIG, EXIT_INTERRUPTED, CliError, ProgressBar, one_of, say
+from evidencerails.cli.common import CONFIG, EXIT_INTERRUPTED, CliError, ProgressBar, one_of, refuse_unwritable, say
 from evidencerails.config import GuardConfig
 from evidencerails.guard import Guard
-from evidencerails.operations.batch.output import Output
-from evidencerails.operations.batch.rows import format_of, row_count, rows_of
+from evidencerails.operations.batch.output import TO_STDOUT, Output, files_of
+from evidencerails.operations.batch.rows import STDIN, format_of, row_count, rows_of
 from evidencerails.operations.batch.runner import FIELDS, Done, fingerprint_of, run_job
 from evidencerails.operations.telemetry.emit import exporting
 from evidencerails.settings.problems import nearest
@@ -52,6 +52,8 @@ def batch(
     one_of("format", form, ("jsonl", "csv", "parquet"))
     names, settings, kind = _names(column), GuardConfig.load(config), format_of(source, form)
     guard = Guard(settings)
+    if output != TO_STDOUT:
+        refuse_unwritable(*files_of(output), inputs=[0 if source == STDIN else Path(source), config])
     with Output(output, fingerprint_of(settings, names, source), is_restart=restart) as out:
         if out.done:
             say(f"{len(out.done)} rows are done already; going on")

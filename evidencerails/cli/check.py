@@ -98,7 +98,8 @@ def check(
     exchange = exchange_of(response, response_file, chat=chat, evidence_files=evidence, evidence_texts=evidence_text,
                            prompt=prompt, samples=sample, samples_file=samples_file, schema=schema,
                            tool_calls=tool_calls, tools=tools)  # fmt: skip
-    refuse_unwritable(html)
+    read = [*evidence, chat, samples_file, config, Path(response_file) if response_file else None]
+    refuse_unwritable(html, inputs=read)
     settings = _settings_of(config, methods, exchange, cascade=cascade, model=model)
     if debug_claims and "claims" not in settings.checks:
         raise CliError("--debug-claims shows what the check 'claims' does, which is not among them: --method claims")

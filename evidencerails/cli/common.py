@@ -3,11 +3,13 @@ without markup, lines for people on standard error, progress."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -85,11 +87,25 @@ def opened(settings: GuardConfig) -> Store:
     return store
 
 
-def refuse_unwritable(*files: Path | None) -> None:
-    """Find out before the work is done, not after it, that a file cannot be written (a `CliError`)."""
-    for file in files:
-        if file is not None and (file.is_dir() or not file.resolve().parent.is_dir()):
+def refuse_unwritable(*files: Path | None, inputs: Iterable[Path | int | None] = ()) -> None:
+    """Find out before the work is done, not after it, that a file cannot be written, or is one of the `inputs` (a
+    `CliError`). These are files, open ones as their descriptor, and folders of settings."""
+    read = [one for given in inputs if given is not None for one in _files_of(given)]
+    for file in (file for file in files if file is not None):
+        if file.is_dir() or not file.resolve().parent.is_dir():
             raise CliError(f"cannot write {str(file)!r}; give the path of a file in a folder that exists")
+        if any(_is_same_file(file, one) for one in read):
+            raise CliError(f"cannot write {str(file)!r}: this command also reads that file; give another output")
+
+
+def _files_of(given: Path | int) -> list[Path | int]:
+    return [*given.glob("*.y*ml")] if isinstance(given, Path) and given.is_dir() else [given]
+
+
+def _is_same_file(one: Path, other: Path | int) -> bool:
+    with contextlib.suppress(OSError):  # one of them is not there
+        return os.path.samefile(one, other)
+    return False
 
 
 def refuse_no_folder(folder: Path) -> None:

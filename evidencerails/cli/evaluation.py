@@ -79,6 +79,7 @@ def evaluate(
         beside = json_file or markdown
         run_file = run or (beside.with_suffix(".rows.jsonl") if beside else Path(folder) / "rows.jsonl")
         opened = Dataset.open(dataset, folder=data)
+        refuse_unwritable(json_file, markdown, run_file, inputs=[*opened.files, config, compare])
         plan = Plan(dataset=opened, methods=known(names), run_file=run_file, sample=sample, seed=seed,
                     concurrency=concurrency, fresh=fresh)  # fmt: skip
         results = _evaluated(plan, config)
@@ -162,7 +163,7 @@ def calibrate(
     A calibration that is worse on held-out documents is rejected. Exit code: 0 done, 2 wrong usage.
     """
     _require_libraries()
-    refuse_unwritable(out, json_file)
+    refuse_unwritable(out, json_file, inputs=[run])
     if sum(one is not None for one in (target_precision, target_recall, max_false_warnings)) > 1:
         raise CliError("--target-precision, --target-recall and --max-false-warnings exclude each other; give one")
     wanted = Wanted(false_abstention_cost=lambda1, leak_cost=lambda2, precision=target_precision, recall=target_recall,

@@ -95,10 +95,12 @@ def redteam(
     Exit code: 0 done, 1 below --min-score or dropped since the last run, 3 fewer categories got a verdict than
     --min-coverage asks for, 2 wrong usage.
     """
-    refuse_unwritable(json_file, markdown, save_suite, propose, history)
     if config is not None and app is not None:
         raise CliError("give --config for the engine or --app for a whole app, not both")
-    files = [*([SHIPPED] if static else []), *suite]
+    files, documents = [*([SHIPPED] if static else []), *suite], documents_in(evidence, app)
+    read = [*(Path(one.name) for one in documents), config, app]
+    refuse_unwritable(json_file, markdown, save_suite, history, inputs=[*read, *files])
+    refuse_unwritable(propose, inputs=read)  # a suite may grow
     options = {"categories": _categories(categories), "per_category": per_category, "seed": seed, "history": history,
                "only_changes": only_changes, "max_drop": max_drop,
                "static": together(*map(read_suite, files))}  # fmt: skip
@@ -107,7 +109,7 @@ def redteam(
         attacked = attacked._replace(settings=with_store(attacked.settings, store))
     if attacked.settings.store is not None:
         import sqlalchemy  # noqa: F401 - a missing extra is named before the attacks, not after
-    found = _run(attacked, documents=documents_in(evidence, app), **options)
+    found = _run(attacked, documents=documents, **options)
     if save_suite is not None:
         write_suite(save_suite, [one.attack for one in found.results])
     _write(found, json_file, markdown)

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import get_args
 
 import typer
+from pydantic import ValidationError
 
-from evidencerails.cli.common import CONFIG, one_of, say
+from evidencerails.cli.common import CONFIG, CliError, one_of, say
 from evidencerails.config import GuardConfig
 from evidencerails.guard import Guard
 from evidencerails.settings.operations import ApiKey, Role
@@ -29,12 +30,17 @@ def serve(
     """
     if new_key is not None:
         return _print_new_key(new_key, role)
+    from evidencerails.service.keys import keys_of
     from evidencerails.service.server import serve as run
 
     settings = GuardConfig.load(config)
     given = {"host": host, "port": port, "keys_file": str(keys_file) if keys_file else None}
     service = {**settings.service.model_dump(), **{name: value for name, value in given.items() if value is not None}}
-    run(Guard(settings.model_copy(update={"service": GuardConfig.load({"service": service}).service})))
+    loaded = GuardConfig.load({"service": service}).service
+    if loaded.keys_file is not None and not keys_of(loaded.model_copy(update={"keys": ()})):
+        remedy = "put in the entry that `evidencerails serve --new-key NAME` prints"
+        raise CliError(f"no API key in {loaded.keys_file!r}; {remedy}")
+    run(Guard(settings.model_copy(update={"service": loaded})))
     say("stopped")
     return 0
 
@@ -44,7 +50,11 @@ def _print_new_key(name: str, role: str) -> int:
 
     one_of("role", role, get_args(Role))
     key, digest = new_key()
-    entry = ApiKey.model_validate({"name": name, "role": role, "sha256": digest})
+    try:
+        entry = ApiKey.model_validate({"name": name, "role": role, "sha256": digest})
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"].removeprefix("String ")
+        raise CliError(f"--new-key {name!r} {problem}; give the name of who gets the key, such as ci") from None
     print(key)
     say("this is the only time the key is shown; put its entry under service.keys or into the file of --keys-file:")
     print(f"- {{name: {entry.name!r}, role: {entry.role}, sha256: {entry.sha256}}}")

@@ -18,6 +18,7 @@ from evidencerails.cli.common import (
     CliError,
     one_of,
     opened,
+    refuse_unwritable,
     say,
     settings_for,
 )
@@ -63,6 +64,7 @@ def export(
         if to == "-":
             count = write(reports, sys.stdout, as_)  # type: ignore[arg-type]
         else:
+            refuse_unwritable(Path(to), inputs=[kept.file, config])
             try:
                 with Path(to).open("w", encoding="utf-8", newline="") as stream:
                     count = write(reports, stream, as_)  # type: ignore[arg-type]

@@ -161,7 +161,7 @@ class RunFile:
     Args:
         path: the file; made if need be.
         header: of this run.
-        fresh: discard what the file has.
+        fresh: discard the outcomes that the file has.
 
     Raises:
         RunFileError: the file is another run's, or no run's.
@@ -170,10 +170,10 @@ class RunFile:
     def __init__(self, path: Path, header: dict[str, Any], *, fresh: bool = False) -> None:
         self.done: set[tuple[str, str]] = set()
         """Row and method of the outcomes that are there already."""
-        if fresh or not path.exists() or path.stat().st_size == 0:
+        found = read_header(path) if path.exists() and path.stat().st_size else None
+        if fresh or found is None:
             path.write_text(json.dumps(header) + "\n", encoding="utf-8")
         else:
-            found = read_header(path)
             changed = [name for name in header if found.get(name) != header[name]]
             if changed:
                 values = ", ".join(f"{name} {found.get(name)!r} there, {header[name]!r} here" for name in changed)

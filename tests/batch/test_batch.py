@@ -147,6 +147,7 @@ def test_bad_cells_spoil_their_own_row_alone(evidencerails: Run) -> None:
         (["missing.jsonl", "out.jsonl"], "No such file"),
         (["in.xlsx", "out.jsonl"], "unknown format"),
         (["in.jsonl", "nowhere/out.jsonl"], "cannot write"),
+        (["in.jsonl", "."], "cannot write '.'"),
         (["in.jsonl", "out.jsonl", "--map", "evidance=x"], "did you mean 'evidence'"),
         (["in.jsonl", "-", "--json"], "would mix"),
     ],
@@ -211,12 +212,54 @@ def test_another_input_or_other_settings_do_not_mix_with_what_is_there(evidencer
     assert verdicts(Path("out.jsonl")) == [(1, "hallucinated")]
 
 
+@pytest.mark.parametrize("restart", [(), ("--restart",)])
+@pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        ("in.jsonl", "in.jsonl"),
+        ("in.jsonl", "./linked.jsonl"),
+        ("y.rejected.jsonl", "y.jsonl"),
+        ("y.job.json", "y.jsonl"),
+    ],
+)
+def test_no_output_takes_the_place_of_the_input(
+    evidencerails: Run, source: str, output: str, restart: tuple[str, ...]
+) -> None:
+    write_jsonl(Path(source), [GOOD])
+    Path("linked.jsonl").symlink_to("in.jsonl")
+    before = Path(source).read_bytes()
+    done = evidencerails("batch", source, output, "--format", "jsonl", *restart)
+    assert (done.code, len(done.err.splitlines())) == (2, 1) and "this command also reads that file" in done.err
+    assert Path(source).read_bytes() == before and "--restart" not in done.err
+
+
+def test_standard_input_is_not_emptied_either() -> None:
+    write_jsonl(Path("in.jsonl"), [GOOD])
+    with Path("in.jsonl").open("rb") as file:
+        done = subprocess.run(command("-", "in.jsonl", "--restart"), stdin=file, capture_output=True, timeout=120)
+    assert done.returncode == 2 and list(map(json.loads, Path("in.jsonl").read_text().splitlines())) == [GOOD]
+
+
+@pytest.mark.parametrize("restart", [(), ("--restart",)])
+@pytest.mark.parametrize("name", ["out.jsonl", "out.rejected.jsonl", "out.job.json"])
+def test_a_file_that_no_job_has_written_is_left_alone(evidencerails: Run, name: str, restart: tuple[str, ...]) -> None:
+    write_jsonl(Path("in.jsonl"), [GOOD])
+    write_jsonl(Path(name), [{"notes": "mine"}])
+    done = evidencerails("batch", "in.jsonl", "out.jsonl", *restart)
+    assert done.code == 2 and f"'{name}' would be lost" in done.err and "move that file" in done.err
+    assert json.loads(Path(name).read_text()) == {"notes": "mine"}
+
+
 @pytest.mark.slow
 def test_two_jobs_do_not_share_an_output() -> None:
     write_jsonl(Path("in.jsonl"), [GOOD])
-    with Output("out.jsonl", {}):
-        done = run("in.jsonl", "out.jsonl")
-    assert done.returncode == 2 and b"another job is writing" in done.stderr
+    with Output("out.jsonl", {"input": "x"}) as out:
+        out.write(Result(1, "x", None, None, "a reason"))
+        out.write(Result(2, "x", None, {"status": "grounded"}))
+        for restart in ((), ("--restart",)):
+            done = run("in.jsonl", "out.jsonl", *restart)
+            assert done.returncode == 2 and b"another job is writing" in done.stderr
+    assert Path("out.jsonl").stat().st_size and Path("out.rejected.jsonl").stat().st_size
 
 
 @pytest.mark.slow

@@ -110,6 +110,8 @@ def test_store_init_status_export_and_purge(evidencerails: Run, url: str, review
     assert row["response"] == ANSWER and "\x1b" not in exported.out
     assert evidencerails("store", "export", tmp_path / "out.csv", "--format", "csv", "--store", url).code == 0
     assert (tmp_path / "out.csv").read_text().startswith("seq,id,created_at,status")
+    lost = evidencerails("store", "export", url.removeprefix("sqlite:///"), "--store", url)
+    assert lost.code == 2 and "this command also reads that file" in lost.err
     assert evidencerails("store", "purge", "--store", url).out.startswith("0 reports and 0 reviews deleted")
 
 

@@ -68,6 +68,7 @@ def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(evaluated: Run)
     [
         (("--method", "groundin"), "unknown method 'groundin'; did you mean 'grounding'"),
         (("--method", ","), "names no method"),
+        (("--json", "."), "cannot write '.'"),
         (("--json", "missing/m.json"), "give the path of a file in a folder that exists"),
         (("--compare", "nothing.rows.jsonl"), "cannot read the run 'nothing.rows.jsonl'"),
     ],
@@ -149,6 +150,22 @@ def test_another_runs_file_is_refused_unless_fresh(evidencerails: Run, tmp_path:
     assert refused.code == 2 and "sample None there, 2 here" in refused.err
     assert evidencerails("eval", "-d", rows, "--run", run, "--sample", "2", "--fresh").code == 0
     assert read_header(run)["sample"] == 2
+
+
+@pytest.mark.parametrize("option", ["--run", "--json", "--markdown"])
+def test_the_data_set_and_the_compared_run_are_not_overwritten(evidencerails: Run, tmp_path: Path, option: str) -> None:
+    rows, earlier = (write_rows(tmp_path / name, year_rows(2)) for name in ("rows.jsonl", "earlier.jsonl"))
+    for file in (rows, earlier):
+        before = file.read_bytes()
+        done = evidencerails("eval", "-d", rows, option, file, "--compare", earlier, "--fresh")
+        assert done.code == 2 and "this command also reads that file" in done.err and file.read_bytes() == before
+
+
+def test_fresh_discards_a_run_and_nothing_else(evidencerails: Run, tmp_path: Path) -> None:
+    rows, notes = write_rows(tmp_path / "rows.jsonl", year_rows(2)), tmp_path / "notes.txt"
+    notes.write_text("mine")
+    done = evidencerails("eval", "-d", rows, "--run", notes, "--fresh")
+    assert done.code == 2 and "cannot read the run" in done.err and notes.read_text() == "mine"
 
 
 def test_a_method_can_be_added_to_a_finished_run(evidencerails: Run, tmp_path: Path) -> None:

@@ -114,6 +114,23 @@ def test_without_keys_no_other_address_is_served(evidencerails: Run, host: str) 
     assert (done.code, done.out) == (2, "") and "API keys" in done.err
 
 
+@pytest.mark.parametrize("name", ["", "x" * 65])
+def test_a_new_key_needs_a_name(evidencerails: Run, name: str) -> None:
+    done = evidencerails("serve", "--new-key", name)
+    assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
+    assert f"--new-key {name!r} should have at" in done.err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "# none yet\n"])
+def test_a_file_without_keys_is_not_taken_for_no_file(evidencerails: Run, text: str) -> None:
+    Path("keys.yml").write_text(text)
+    settings = Path("s.yml")
+    settings.write_text(yaml.safe_dump({"evidencerails": {"service": {"keys_file": "keys.yml"}}}))
+    for options in (("--keys-file", "keys.yml"), ("--config", settings)):
+        done = evidencerails("serve", "--port", "0", *options)
+        assert (done.code, done.out) == (2, "") and "no API key in 'keys.yml'" in done.err
+
+
 @pytest.mark.slow
 def test_a_new_key_opens_the_service_and_stands_nowhere_else(
     tmp_path: Path, process: Run, serve: Callable[..., Service]

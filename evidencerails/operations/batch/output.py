@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -21,10 +22,18 @@ from evidencerails.errors import EvidencerailsError, InputError
 SYNC_S = 2.0
 """Seconds between writes to the disk itself; a kill loses nothing, a power cut at most this."""
 TO_STDOUT = "-"
+_OURS = re.compile(rb'\{"row": \d+, "row_hash": "|\{\s+"input": |\Z')
+"""How the files of a job begin; an empty one is as good."""
 
 
 class OutputError(EvidencerailsError):
     """The output cannot be written any further: the disk is full, or failed. What was written before is whole."""
+
+
+def files_of(name: str) -> tuple[Path, Path, Path]:
+    """The files of a job with that output: of the reports, of the rejected rows, and of what made them."""
+    path = Path(name)
+    return path, path.parent / f"{path.stem}.rejected.jsonl", path.parent / f"{path.stem}.job.json"
 
 
 class Result(NamedTuple):
@@ -46,8 +55,8 @@ class Result(NamedTuple):
 class Output:
     """Where results go: a path, or `-` for standard output, which cannot be resumed. Use it as a context manager.
 
-    `fingerprint` is what the lines depend on beside the input; `is_restart` begins anew, whatever is there. An
-    `InputError` says that the output belongs to another job, is in use, or cannot be written.
+    `fingerprint` is what the lines depend on beside the input; `is_restart` begins anew, whichever job's it is. An
+    `InputError` says that the output belongs to another job or is no job's, is in use, or cannot be written.
     """
 
     def __init__(self, name: str, fingerprint: Mapping[str, Any], *, is_restart: bool = False) -> None:
@@ -61,20 +70,23 @@ class Output:
         if name == TO_STDOUT:
             self._reports, self._rejected = sys.stdout.buffer, sys.stderr.buffer
             return
-        path = Path(name)
+        path, self.rejected_path, job = files_of(name)
         if path.exists() and not path.is_file():  # a device may have no end to read to
             raise InputError(
                 f"cannot write {name!r}: not a regular file; give the path of one, or - for standard output"
             )
-        self.rejected_path = path.with_suffix(".rejected.jsonl")
         try:
-            self._files = [path.open("w+b" if is_restart else "a+b")]
+            for own in files_of(name):
+                _require_ours(own)
+            self._files = [path.open("a+b")]
             if not _locked(self._files[0].fileno()):
                 raise InputError(f"another job is writing to {name!r}; wait for it, or give another output")
-            self._files.append(self.rejected_path.open("w+b" if is_restart else "a+b"))
+            self._files.append(self.rejected_path.open("a+b"))
             self._reports, self._rejected = self._files
-            job = path.with_suffix(".job.json")
-            if not is_restart and path.stat().st_size:
+            if is_restart:
+                for file in self._files:
+                    file.truncate(0)
+            elif path.stat().st_size:
                 _require_same_job(job, fingerprint)
             job.write_text(json.dumps(fingerprint, indent=2), encoding="utf-8")
         except OSError as error:
@@ -144,6 +156,15 @@ class Output:
             raise self._failed(error) from error
         finally:
             self._close()
+
+
+def _require_ours(file: Path) -> None:
+    """Refuse to touch a file that no job has written (an `InputError`)."""
+    if file.exists():
+        with file.open("rb") as there:
+            if not _OURS.match(there.read(64)):
+                remedy = "give another output, or move that file"
+                raise InputError(f"{str(file)!r} would be lost, and no batch job has written it; {remedy}")
 
 
 def _require_same_job(job: Path, fingerprint: Mapping[str, Any]) -> None:
