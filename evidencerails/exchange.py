@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -30,8 +31,14 @@ NO_RESPONSE = "response is missing; only tool_calls can be checked without one"
 _TEXT_KEYS = ("text", "content", "page_content", "body", "snippet")
 _ID_KEYS = ("id", "doc_id", "document_id", "passage_id")
 _SOURCE_KEYS = ("source", "url", "title", "file", "path")
+_NO_METADATA = frozenset({*_TEXT_KEYS, "id", "source", "metadata"})
 _ARGUMENT_KEYS = ("arguments", "args", "input", "parameters")
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
+_OTHER_BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "reasoning", "server_tool_use"})
+"""Blocks of a message's content that ask for no call of ours."""
+MAX_FIELD_CHARACTERS = 1_000
+"""A longer field of evidence is a text, and no metadata."""
+MAX_FIELD_ITEMS = 50
 MAX_ARGUMENT_CHARACTERS = 1_000_000
 """Longer arguments in JSON are not read: no tool takes them."""
 
@@ -204,6 +211,10 @@ class Exchange(Value):
         passages = as_passages(evidence)
         if rest.get("tool_calls") or rest.get("tools"):
             rest.update(tool_calls=as_tool_calls(rest.get("tool_calls")), tools=as_tools(rest.get("tools")))
+        if rest.get("logprobs"):
+            rest["logprobs"] = _as_logprobs(rest["logprobs"])
+        if rest.get("response_schema") is not None:
+            rest["response_schema"] = _as_schema(rest["response_schema"])
         try:
             return cls(
                 response=response,
@@ -258,14 +269,24 @@ def _as_passage(item: Any, place: int) -> Passage:
             f"evidence item {place} is {type(item).__name__} without text{keys}; give a string, a Passage, "
             f"a document, or a mapping with one of {', '.join(_TEXT_KEYS)}"
         )
-    metadata = fields.get("metadata")
-    metadata = {str(k): v for k, v in metadata.items()} if isinstance(metadata, Mapping) else {}
+    given = fields.get("metadata")
+    metadata = {str(k): v for k, v in fields.items() if k not in _NO_METADATA and _is_plain(v)}
+    metadata |= {str(k): v for k, v in given.items()} if isinstance(given, Mapping) else {}
     return Passage(
         id=_first_text(_ID_KEYS, fields, metadata) or str(place),
         text=text,
         source=_first_text(_SOURCE_KEYS, fields, metadata),
         metadata=metadata,
     )
+
+
+def _is_plain(value: Any) -> bool:
+    """True for what describes a passage: short texts, numbers, dates, and lists of them."""
+    if isinstance(value, (list, tuple)):
+        return len(value) <= MAX_FIELD_ITEMS and all(isinstance(one, (str, int)) and _is_plain(one) for one in value)
+    if isinstance(value, str):
+        return len(value) <= MAX_FIELD_CHARACTERS
+    return isinstance(value, (int, float, datetime.date))
 
 
 def _evidence_text(value: Any) -> str | None:
@@ -347,9 +368,10 @@ def as_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
     """Tool calls in any usual shape as values.
 
     Takes `{name, arguments}`, OpenAI's `{id, function: {name, arguments}}` with arguments in JSON, LangChain's
-    `{name, args, id}`, Anthropic's `{type: "tool_use", name, input}`, objects with these attributes, a message with
-    `tool_calls` (and `invalid_tool_calls`), or a list of any of them. Arguments that are no JSON object are kept as
-    `arguments_error`: the model wrote them, so they are something to find, not wrong usage.
+    `{name, args, id}`, Anthropic's `{type: "tool_use", name, input}`, objects with these attributes, an assistant's
+    message, with calls or without, or a list of any of them, the other blocks of Anthropic's `content` left out.
+    Arguments that are no JSON object are kept as `arguments_error`: the model wrote them, so they are something to
+    find, not wrong usage.
 
     Raises:
         InputError: an item is no tool call.
@@ -358,6 +380,9 @@ def as_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
         return ()
     found: list[ToolCall] = []
     for place, item in enumerate(calls if isinstance(calls, (list, tuple)) else [calls], start=1):
+        kind = str(_get(item, "type"))
+        if kind in _OTHER_BLOCKS or kind.endswith("_tool_result"):
+            continue
         inner = _calls_of_message(item)
         found += as_tool_calls(inner) if inner is not None else [_as_tool_call(item, place)]
     return tuple(found)
@@ -370,8 +395,10 @@ def _calls_of_message(item: Any) -> list[Any] | None:
     `function_call`.
     """
     calls = _get(item, "tool_calls")
-    if isinstance(item, ToolCall) or not isinstance(calls, (list, tuple)):
-        return None
+    if not isinstance(calls, (list, tuple)):
+        if _get(item, "role") != "assistant" or any(_get(item, key) is not None for key in _ARGUMENT_KEYS):
+            return None
+        calls = ()
     content = _get(item, "content")
     blocks = content if isinstance(content, (list, tuple)) else ()
     elsewhere = [block for block in blocks if _get(block, "type") == "tool_use"]
@@ -389,8 +416,8 @@ def _as_tool_call(item: Any, place: int) -> ToolCall:
     given = next((value for key in _ARGUMENT_KEYS if (value := _get(body, key)) is not None), None)
     if name is None:
         raise InputError(
-            f"tool_calls[{place}].name: got {_shown(item)}: Field required; give {{name, arguments}}, or a call as "
-            "OpenAI or LangChain write it"
+            f"tool_calls[{place}].name: got {_shown(item)}: Field required; give {{name, arguments}}, or a call or "
+            "an assistant's message as OpenAI, Anthropic or LangChain write it"
         )
     arguments, problem = _arguments(given)
     call_id = _get(item, "id") or _get(item, "tool_call_id") or _get(item, "call_id")
@@ -464,6 +491,39 @@ def _from_langchain(item: Any, place: int) -> Mapping[str, Any]:
             f"gave {type(error).__name__}"
         ) from error
     return tool
+
+
+def _as_logprobs(logprobs: Any) -> list[Any]:
+    """The `{token, logprob}` of each of OpenAI's items, which are dicts or objects, alone or as `{content: [...]}`.
+
+    Raises:
+        InputError: an item has no token, or no log probability.
+    """
+    wanted = "give a list of {token, logprob}, such as OpenAI's choices[0].logprobs.content"
+    has_content = "content" in logprobs if isinstance(logprobs, Mapping) else hasattr(logprobs, "content")
+    items = (_get(logprobs, "content") or ()) if has_content else logprobs
+    if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
+        raise InputError(f"logprobs: got {_shown(logprobs)}: {wanted}")
+    found = [{key: _get(item, key) for key in TokenLogprob.model_fields} for item in items]
+    for place, (item, token) in enumerate(zip(items, found, strict=True), start=1):
+        if None in token.values():
+            raise InputError(f"logprobs[{place}]: got {_shown(item)}: {wanted}")
+    return found
+
+
+def _as_schema(schema: Any) -> Mapping[str, Any]:
+    """A JSON Schema as it is, or that of a pydantic model. `InputError`: it is neither."""
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        try:
+            return schema.model_json_schema()
+        except Exception as error:  # pydantic has many reasons, and user code takes part
+            raise InputError(f"response_schema: {schema.__name__} has no JSON Schema: {error}") from error
+    if not isinstance(schema, Mapping):
+        raise InputError(
+            f"response_schema: got {_shown(schema)}: give a JSON Schema, which is an object, or the class of a "
+            "pydantic model"
+        )
+    return schema
 
 
 def _get(item: Any, key: str) -> Any:

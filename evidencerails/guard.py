@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from evidencerails.checks.base import CheckContext, get_check
 from evidencerails.checks.claims.examples import load_examples
 from evidencerails.checks.knowledge.sources import Sources
@@ -144,7 +146,7 @@ class Guard:
         samples: Sequence[str | Sample] | None = None,
         tool_calls: Sequence[Any] | None = None,
         tools: Sequence[Any] | None = None,
-        schema: Mapping[str, Any] | None = None,
+        schema: Mapping[str, Any] | type[BaseModel] | None = None,
         logprobs: Sequence[Any] | None = None,
         stakes: Stakes | None = None,
     ) -> Report:

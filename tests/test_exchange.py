@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from openai.types.chat.chat_completion import ChoiceLogprobs
 from pydantic import ValidationError
 
 from evidencerails import Exchange, Passage, Sample, Span
@@ -49,6 +50,40 @@ def test_evidence_in_every_shape(given: Any, expected: list[tuple[str, str, str 
 def test_evidence_that_cannot_be_read_names_the_item(given: Any) -> None:
     with pytest.raises(InputError, match=r"evidence item 1 is \w+ without text"):
         as_passages(given)
+
+
+def test_other_short_fields_of_evidence_are_metadata() -> None:
+    given = {
+        "content": "A.",
+        "url": "u",
+        "year": 2019,
+        "author": ["S", "T"],
+        "raw_content": "x" * 1001,
+        "embedding": {},
+    }
+    (passage,) = as_passages({**given, "metadata": {"year": 2020, "page": 3}})
+    assert (passage.text, passage.source) == ("A.", "u")
+    assert passage.metadata == {"url": "u", "year": 2020, "author": ["S", "T"], "page": 3}
+
+
+LOGPROBS: list[Any] = [
+    {"token": "A", "logprob": -0.5, "bytes": [65], "top_logprobs": [{"token": "B", "logprob": -2.0, "bytes": None}]},
+    {"token": ".", "logprob": -0.1, "bytes": None, "top_logprobs": []},
+]
+
+
+@pytest.mark.parametrize("shape", [LOGPROBS, {"content": LOGPROBS}, ChoiceLogprobs(content=LOGPROBS)])
+def test_log_probabilities_as_openai_gives_them(shape: Any) -> None:
+    for given in (shape, getattr(shape, "content", shape)):
+        tokens = Exchange.of("A.", logprobs=given).logprobs
+        assert [(one.token, one.logprob) for one in tokens] == [("A", -0.5), (".", -0.1)]
+    assert Exchange.of("A.", logprobs={"content": None}).logprobs == ()
+
+
+@pytest.mark.parametrize("given", ["A", 5, {"tokens": ["A"]}, [-0.5], [{"token": "A"}]])
+def test_log_probabilities_of_another_shape_are_told_the_wanted_one(given: Any) -> None:
+    with pytest.raises(InputError, match=r"^logprobs(\[1\])?: got .*: give a list of {token, logprob}"):
+        Exchange.of("A.", logprobs=given)
 
 
 def test_error_about_evidence_holds_none_of_its_words() -> None:

@@ -95,6 +95,26 @@ def test_citations_that_do_not_hold(guard: Make, evidence: list[Any], text: str,
     assert all(text[f.span.start : f.span.end] == f.span.text for f in report.findings if f.span)
 
 
+@pytest.mark.parametrize("name", ["Source: Naps and memory", "https://x.example/naps", "Smith, 2019"])
+def test_a_source_is_known_by_the_fields_beside_its_text(guard: Make, name: str) -> None:
+    fields = {"title": "Naps and memory", "url": "https://x.example/naps", "author": "Smith", "year": 2019}
+    report = guard().check_sync(f"Naps help memory ({name}).", evidence=[{**fields, "content": "Naps help memory."}])
+    assert (report.status, violations(report)) == ("grounded", [])
+
+
+@pytest.mark.parametrize(
+    ("mark", "reason"),
+    [
+        ("[1, 2, 99]", "'99' is none of the 3 sources"),
+        ("[1, 98, 99]", "'98', '99' are none of the 3 sources"),
+        ("[1, 9].\n\nReferences:\n[1] Novak, P. (2011). Bridges.\n[9] Ortiz (2019), Repairs", "'1', '9' are none"),
+    ],
+)
+def test_only_what_does_not_exist_is_named(guard: Make, evidence: list[Any], mark: str, reason: str) -> None:
+    report = guard("required").check_sync(f"{OPENED} {mark}.", evidence=evidence)
+    assert [finding.reason[: len(reason)] for finding in report.findings] == [reason]
+
+
 FLOOR = "Floor {} is closed."
 
 

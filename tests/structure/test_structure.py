@@ -11,8 +11,10 @@ import pytest
 from pydantic import BaseModel, Field
 
 from evidencerails import Guard
+from evidencerails.checks.structure.violations import rules_of
 from evidencerails.errors import SettingsError
 from evidencerails.report import Report
+from evidencerails.settings.structure import StructureSettings
 
 ORDER = {
     "type": "object",
@@ -127,6 +129,22 @@ def test_without_any_rule_the_check_is_skipped() -> None:
 def test_the_draft_is_that_of_the_schema(draft: str | None, schema: dict[str, Any], bad: str, good: str) -> None:
     schema = {"$schema": draft, **schema} if draft else schema
     assert (check(bad, schema).status, check(good, schema).status) == ("hallucinated", "grounded")
+
+
+NAMED = {"name": "order", "strict": True, "schema": ORDER}
+WRAPPED: list[dict[str, Any]] = [
+    NAMED,
+    {"type": "json_schema", "json_schema": NAMED},  # OpenAI's response_format
+    {"type": "json_schema", **NAMED},  # text.format of its Responses API
+]
+
+
+@pytest.mark.parametrize("wrapped", WRAPPED)
+def test_openais_wrapper_is_taken_off(wrapped: dict[str, Any]) -> None:
+    for response in ("{}", '{"status": "opened"}'):
+        assert found(check(response, wrapped)) == found(check(response)) != []
+    rules = rules_of(StructureSettings(schema=wrapped))
+    assert rules is not None and rules.root_schema == ORDER
 
 
 def test_references_inside_the_schema_are_followed() -> None:
@@ -244,6 +262,11 @@ def test_a_pydantic_model_by_its_import_path() -> None:
     assert check('{"name": "VW", "doors": 4, "colour": "red"}', None, model="car_models:Car").status == "grounded"
     missing = check('{"name": "VW"}', None, model="car_models:Car")
     assert [v for v, _, _ in found(missing)] == ["missing_field", "missing_field"]
+
+
+def test_a_pydantic_model_passed_with_the_response() -> None:
+    assert [v for v, _, _ in found(check('{"name": "VW"}', Car))] == ["missing_field", "missing_field"]
+    assert check('{"name": "VW", "doors": 4, "colour": "red"}', Car).status == "grounded"
 
 
 @pytest.mark.parametrize("name", ["car models", "no_such_module:Car", "json:NoSuchClass"])

@@ -29,12 +29,24 @@ def check(response: str, schema: Any, **settings: Any) -> Report:
         ({"$ref": "#"}, "endless_ref"),
         ({"allOf": [{"$ref": "#"}]}, "endless_ref"),
         ({"minimum": float("nan")}, "bad_schema: it is not JSON"),
+        ({"status": "string", "total": "number"}, "bad_schema: none of its keys ('status', 'total') is a keyword"),
+        ({"title": "string", "total": "number"}, "bad_schema: none of its keys"),
+        (
+            {"type": "object", "propertis": {}, "require": ["a"]},
+            "bad_schema: 'propertis' is no keyword of JSON Schema; write 'properties'",
+        ),
+        ({"type": "string", "min_length": 3}, "write 'minLength'"),
     ],
 )
 def test_a_schema_that_cannot_be_used_leaves_the_response_unverified(schema: Any, reason: str) -> None:
     report = check('{"a": 1}', schema)
     assert report.status == "unverified" and report.hallucination_score is None
     assert reason in report.checks["structure"].reason
+
+
+@pytest.mark.parametrize("more", ["x-origin", "example", "nullable", "note", "propertyOrdering", "minContains"])
+def test_keys_that_json_schema_does_not_know_are_left_alone(more: str) -> None:
+    assert check('{"a": 1}', {"type": "object", more: 1}).status == "grounded"
 
 
 @pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef"])

@@ -44,6 +44,9 @@ SHAPES: dict[str, Any] = {
     "LangChain": [{"name": "delete_user", "args": ARGUMENTS, "id": "c1", "type": "tool_call"}],
     "LangChain message": AIMessage(content="", tool_calls=[{"name": "delete_user", "args": ARGUMENTS, "id": "c1"}]),
     "Anthropic": [ANTHROPIC],
+    "Anthropic content": [{"type": "text", "text": "I delete."}, ANTHROPIC],
+    "Anthropic message": {"role": "assistant", "content": [{"type": "text", "text": "I delete."}, ANTHROPIC]},
+    "plain, with a role": {"role": "assistant", "name": "delete_user", "arguments": ARGUMENTS, "id": "c1"},
     "LangChain message with blocks": AIMessage(content=[ANTHROPIC]),
     "ours": [CALL],
     "one": CALL,
@@ -57,8 +60,18 @@ def test_every_shape_is_the_same_call(shape: Any) -> None:
 
 def test_a_function_call_of_older_models_is_one() -> None:
     legacy = {"function_call": {"name": "delete_user", "arguments": json.dumps(ARGUMENTS)}}
-    for message in (AIMessage("", additional_kwargs=legacy), {"tool_calls": [], **legacy}):
+    for message in (
+        AIMessage("", additional_kwargs=legacy),
+        {"tool_calls": [], **legacy},
+        {"role": "assistant", "content": None, **legacy},
+    ):
         assert [(call.name, call.arguments) for call in as_tool_calls(message)] == [("delete_user", ARGUMENTS)]
+
+
+@pytest.mark.parametrize("calls", [None, []])
+def test_a_message_may_have_no_calls(calls: Any) -> None:
+    assert as_tool_calls({"role": "assistant", "content": "hi", "tool_calls": calls}) == ()
+    assert as_tool_calls(ChatCompletionMessage(role="assistant", content="hi", tool_calls=calls)) == ()
 
 
 def test_calls_that_langchain_could_not_read_are_among_them() -> None:

@@ -9,6 +9,7 @@ resolved inside the schema and to the drafts that come with the library; nothing
 from __future__ import annotations
 
 import datetime
+import difflib
 import importlib
 import ipaddress
 import json
@@ -29,6 +30,9 @@ import regex
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _DATA_KEYWORDS = frozenset({"enum", "const", "default", "examples"})
 """Keywords whose value is data: what looks like a keyword inside is none."""
+MIN_KEYWORD_RATIO = 0.86
+"""difflib's ratio from which a key is a keyword misspelt: `require` is, `note` is not `not`."""
+_EXAMPLE = '{"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}'
 
 
 class SchemaProblem(ValueError):
@@ -61,7 +65,7 @@ class Compiled(NamedTuple):
 
 
 def compiled(schema: Any) -> Compiled:
-    """A schema as a validator of its draft.
+    """A schema, bare or as OpenAI wraps it, as a validator of its draft.
 
     Raises:
         SchemaProblem: it is not valid; the place and the reason are named.
@@ -69,10 +73,19 @@ def compiled(schema: Any) -> Compiled:
     if not isinstance(schema, Mapping):
         raise SchemaProblem(f"bad_schema: a JSON Schema is an object, got {type(schema).__name__}")
     try:
-        source = json.dumps(schema, allow_nan=False)
+        source = json.dumps(_unwrapped(schema), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaProblem(f"bad_schema: it is not JSON: {error}") from None
     return _compiled(source)
+
+
+def _unwrapped(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema inside OpenAI's `{name, strict, schema}` or `{type: "json_schema", json_schema: {...}}`."""
+    is_format = schema.get("type") == "json_schema"
+    named = schema["json_schema"] if is_format and isinstance(schema.get("json_schema"), Mapping) else schema
+    inner = named.get("schema")
+    is_named = isinstance(named.get("name"), str) and "type" not in named
+    return inner if isinstance(inner, Mapping) and (is_format or is_named) else schema
 
 
 @lru_cache(maxsize=64)
@@ -85,6 +98,7 @@ def _compiled(source: str) -> Compiled:
         schema = json.loads(source)
         draft = _draft_of(schema)
         draft.check_schema(schema, format_checker=FormatChecker(formats=()))
+        _check_keywords(schema, draft)
         _check_patterns(schema)
         root = _without_dialects(schema)
     except SchemaError as error:
@@ -105,6 +119,33 @@ def _draft_of(schema: dict[str, Any]) -> Any:
     if draft is None:
         raise SchemaProblem(f"bad_schema: unknown draft {named!r:.100}; known: draft-03 to draft-07, 2019-09, 2020-12")
     return draft
+
+
+def _check_keywords(schema: dict[str, Any], draft: Any) -> None:
+    """A key at the root that is a keyword misspelt, or a schema whose keys say nothing of a response, would let
+    everything pass."""
+    unknown = [key for key in schema if key not in _known_keywords()]
+    plain = {_in_letters(keyword): keyword for keyword in draft.VALIDATORS}
+    for key in unknown:
+        if near := difflib.get_close_matches(_in_letters(key), plain, 1, MIN_KEYWORD_RATIO):
+            raise SchemaProblem(f"bad_schema: {key!r:.80} is no keyword of JSON Schema; write {plain[near[0]]!r}")
+    if unknown and not draft.VALIDATORS.keys() & schema:
+        raise SchemaProblem(
+            f"bad_schema: none of its keys ({', '.join(map(repr, schema)):.80}) is a keyword of JSON Schema that "
+            f"asks anything of a response; a schema looks like {_EXAMPLE}"
+        )
+
+
+@lru_cache(maxsize=1)
+def _known_keywords() -> frozenset[str]:
+    """The keywords of all drafts."""
+    from jsonschema_specifications import REGISTRY
+
+    return frozenset(key for uri in REGISTRY for key in REGISTRY[uri].contents.get("properties", ()))
+
+
+def _in_letters(key: str) -> str:
+    return str(regex.sub(r"[\W_]", "", key)).lower()
 
 
 def _check_patterns(node: Any, place: str = "") -> None:
