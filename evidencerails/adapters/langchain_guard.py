@@ -23,7 +23,7 @@ from langchain_core.messages import (
 )
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import AddableDict, Runnable, RunnableConfig
-from langchain_core.runnables.base import coerce_to_runnable
+from langchain_core.runnables.base import RunnableLambda, coerce_to_runnable
 from pydantic import BaseModel
 from pydantic_core import to_json
 
@@ -163,6 +163,8 @@ class GuardRunnable(Runnable[Any, Any]):
     def _without_evidence(self, subject: _Subject, error: Exception) -> Report:
         if isinstance(error, InputError):
             reason = f"bad_evidence: {error}"
+        elif isinstance(self._evidence, RunnableLambda) and not hasattr(self._evidence, "func"):
+            reason = "evidence_failed: a coroutine function gives it, so call the chain with `ainvoke`"
         else:
             log.error("evidencerails: the evidence of a chain could not be fetched: %s", traceback_summary(error))
             reason = f"evidence_failed: {reason_of(error)}"
