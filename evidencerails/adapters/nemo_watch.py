@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import unescape
 from typing import Any
 
 from evidencerails.report import Report
@@ -16,6 +18,8 @@ ACTS_ON_THE_WORLD = ("store", "escalation", "telemetry", "monitoring")
 """Settings that a trial must not have: it would keep its reports among the real ones, and ask people."""
 INTERNAL_ERROR = "an internal error has occurred"
 """NeMo answers so when anything in a turn raised."""
+_MARKS = re.compile(r" \[\?\d+\]|\[\^unsure-\d+\]|</?mark\b[^>]*>|<sup>\[\d+\]</sup>")
+"""What `annotate` puts inside an answer, in each of its formats."""
 
 
 @contextmanager
@@ -74,7 +78,7 @@ def effect_on(answer: str, shown: Any) -> str:
     text = str(message.get("content") or "").strip()
     if INTERNAL_ERROR in text:
         return "failed"
-    if "blocked" in message or answer not in text:
+    if "blocked" in message or not (answer in text or answer in unescape(_MARKS.sub("", text))):
         return "blocked" if message.get("blocked", "Blocked").startswith("Blocked") else "failed"
     return "passed" if text == answer else "warned"
 

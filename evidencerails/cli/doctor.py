@@ -30,6 +30,8 @@ from evidencerails.cli.doctor_plants import (
     TOOL,
     Plant,
     StandIn,
+    as_message,
+    stand_in_for_documents,
     stand_in_for_models,
     stand_in_for_settings,
 )
@@ -37,7 +39,7 @@ from evidencerails.cli.doctor_problems import Problem, action_problems, problem,
 from evidencerails.cli.installation import load_config, make_plugin_visible
 from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError
-from evidencerails.report import Report
+from evidencerails.report import DECISIONS, Report
 from evidencerails.testing import ReplayServer
 from evidencerails.text.visible import visible
 
@@ -137,6 +139,7 @@ def _print(rows: list[Row], problems: list[Problem]) -> None:
 
 
 TURN_TIMEOUT_S = 60.0
+LEFTOVER_TIMEOUT_S = 10.0
 _EFFECTS = {"allow": "passed", "annotate": "warned", "warn": "warned", "block": "blocked", "raise": "raised"}
 _NO_FLAG = "no context message, so no flag, in passthrough: set `activation: always`"
 _COLANG_2_FILE = "evidencerails_doctor.co"
@@ -147,9 +150,9 @@ flow main
 
 flow evidencerails doctor turns
   user said something as $said
-  global $evidence
+  global ${variable}
 {flags}
-  $evidence = {evidence}
+  ${variable} = {evidence}
   if "#1" in $said.transcript
     bot say {first}
   else
@@ -183,8 +186,9 @@ class Row(NamedTuple):
         return not self.why
 
 
-Run = Callable[[Any, Plant, dict[str, Any]], Awaitable[Any]]
-"""From the app, the plant and the context that the program sends to what the user saw."""
+Messages = list[dict[str, Any]]
+Run = Callable[[Any, Plant, Messages], Awaitable[Any]]
+"""From the app, the plant and what the program sends before the question to what the user saw."""
 
 
 class Mode(NamedTuple):
@@ -194,6 +198,8 @@ class Mode(NamedTuple):
     run: Run
     writes_answer: bool = True
     """True if the model writes the answer in this mode."""
+    carries: tuple[str, ...] = ("variable", "relevant_chunks", "tool_messages", "system_context")
+    """Places of evidence that the program can fill in this mode."""
 
 
 class Prober:
@@ -218,6 +224,7 @@ class Prober:
             if name in RAILS or flow in custom_callers(self.source):
                 own = config.model_copy(deep=True)
                 stand_in_for_settings(own, name)
+                stand_in_for_documents(own, self.plants[0])
                 own.rails.output.flows, own.rails.retrieval.flows = [flow], []
                 own.rails.input.flows = [flow for flow in own.rails.input.flows if flow in setters]
                 app = started(own)
@@ -237,9 +244,10 @@ class Prober:
         for flow in called_in_output_rails(self.source):
             if flow in RAILS or flow in custom_callers(self.source):
                 flags, plants = _flags_of(flow), SPECIAL_PLANTS.get(flow, self.plants)
-                _write_colang_2_probe(self.source, flow, plants, flags)
+                _write_colang_2_probe(self.source, flow, plants, flags, self._variable)
                 own = load_config(self.source.folder)
                 stand_in_for_settings(own, flow)
+                stand_in_for_documents(own, plants[0])
                 if self.stand_in is not None:
                     stand_in_for_models(own, base_url)
                 app, modes = started(own), (_colang_2_mode(1), _colang_2_mode(2))
@@ -264,17 +272,25 @@ class Prober:
         intent, bot, sets_flag = self._dialog_turn(flags)
         if self.stand_in is not None:
             self.stand_in.plant(plant, writes_answer=mode.writes_answer, intent=intent, bot=bot)
-        evidence = self.settings.evidence
-        variable = evidence.variable if "variable" in evidence.places else "relevant_chunks"
-        context: dict[str, Any] = {variable: plant.evidence}
-        if not (sets_flag and mode.name.startswith("dialog")):
-            context |= dict.fromkeys(flags, True)
+        before = self._before(plant, mode, [] if sets_flag and mode.name.startswith("dialog") else flags)
         with recorded(app) as reports:
             try:
-                shown = await asyncio.wait_for(mode.run(app, plant, context), TURN_TIMEOUT_S)
+                shown = await asyncio.wait_for(mode.run(app, plant, before), TURN_TIMEOUT_S)
             except Exception as error:  # boundary to NeMo and to the user's own actions
                 return Seen("failed", tuple(reports), f"{type(error).__name__}: {error}")
         return Seen(effect_on(plant.answer, shown), tuple(reports))
+
+    @property
+    def _variable(self) -> str:
+        """The context variable that may hold evidence."""
+        return self.settings.evidence.variable if "variable" in self.settings.evidence.places else "relevant_chunks"
+
+    def _before(self, plant: Plant, mode: Mode, flags: list[str]) -> Messages:
+        """What the program sends before the question: the flags, and evidence in the first place that it can fill."""
+        place = next((one for one in self.settings.evidence.places if one in mode.carries), "relevant_chunks")
+        message = as_message(plant, place)
+        context = dict.fromkeys(flags, True) | ({} if message else {self._variable: plant.evidence})
+        return [*([{"role": "context", "content": context}] if "variable" in mode.carries else []), *message]
 
     def _dialog_turn(self, flags: list[str]) -> tuple[str, str, bool]:
         """User intent and bot message of the dialog flow that sets one of the flags, and whether there is one."""
@@ -298,7 +314,9 @@ def _problem_with(planted: Seen, clean: Seen, settings: GuardConfig) -> str:
             return f"the turn with {name} failed: {seen.detail or 'NeMo answers with an internal error (see -v)'}"
         if not seen.reports:
             return f"the check did not run on {name}"
-    worst = next((r for r in planted.reports if r.status == "hallucinated"), None)
+    # In a stream NeMo also checks the whole text, and what the user sees is what came of the chunks.
+    found = [r for r in planted.reports if r.status == "hallucinated"]
+    worst = max(found, key=lambda report: DECISIONS.index(report.decision), default=None)
     if worst is None:
         return f"the planted hallucination was {planted.reports[-1].status}: {planted.reports[-1].reason}"
     wanted = "passed" if settings.activation == "shadow" else _EFFECTS.get(worst.decision, "blocked")
@@ -318,7 +336,7 @@ def _modes_of(config: Any, *, live: bool) -> list[Mode]:
     if live:
         return ready
     if config.passthrough:
-        whole = Mode("passthrough", _passthrough)
+        whole = Mode("passthrough", _whole_turn, carries=_WITHOUT_CONTEXT)
     elif config.user_messages:
         whole = Mode("dialog, single call" if config.rails.dialog.single_call.enabled else "dialog", _whole_turn)
     else:
@@ -326,40 +344,40 @@ def _modes_of(config: Any, *, live: bool) -> list[Mode]:
     return [whole, *([Mode("stream_async", _stream)] if config.rails.output.streaming.enabled else []), *ready]
 
 
-def _messages(plant: Plant, context: dict[str, Any], *, ready: bool = False) -> list[dict[str, Any]]:
-    """Context and question, and the answer where it is ready."""
-    asked: list[dict[str, Any]] = [{"role": "context", "content": context}]
-    asked.append({"role": "user", "content": plant.question})
+_WITHOUT_CONTEXT = ("tool_messages", "system_context")
+"""A context message dies in passthrough mode ("Unknown role: context")."""
+
+
+def _messages(plant: Plant, before: Messages, *, ready: bool = False) -> Messages:
+    """What comes before the question, the question, and the answer where it is ready."""
+    asked = [*before, {"role": "user", "content": plant.question}]
     return [*asked, {"role": "assistant", "content": plant.answer}] if ready else asked
 
 
-async def _ready_answer(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
-    result = await app.generate_async(messages=_messages(plant, context, ready=True), options={"rails": ["output"]})
+async def _ready_answer(app: Any, plant: Plant, before: Messages) -> Any:
+    result = await app.generate_async(messages=_messages(plant, before, ready=True), options={"rails": ["output"]})
     return result.response[-1] if isinstance(result.response, list) else result.response
 
 
-async def _check_async(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
+async def _check_async(app: Any, plant: Plant, before: Messages) -> Any:
     from nemoguardrails.rails.llm.options import RailType
 
-    messages = _messages(plant, context, ready=True)
+    messages = _messages(plant, before, ready=True)
     return (await app.check_async(messages=messages, rail_types=[RailType.OUTPUT])).content
 
 
-async def _whole_turn(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
-    return await app.generate_async(messages=_messages(plant, context))
+async def _whole_turn(app: Any, plant: Plant, before: Messages) -> Any:
+    return await app.generate_async(messages=_messages(plant, before))
 
 
-async def _passthrough(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
-    # A context message dies in passthrough mode ("Unknown role: context"), so the source travels in a system message.
-    system = {"role": "system", "content": f"Answer from this.\n\nContext:\n{plant.evidence}"}
-    return await app.generate_async(messages=[system, {"role": "user", "content": plant.question}])
-
-
-async def _stream(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
-    shown = ""
-    async for chunk in app.stream_async(messages=_messages(plant, context)):
+async def _stream(app: Any, plant: Plant, before: Messages) -> Any:
+    shown, others = "", asyncio.all_tasks()
+    async for chunk in app.stream_async(messages=_messages(plant, before)):
         text = chunk if isinstance(chunk, str) else str(getattr(chunk, "text", chunk))
         if text.startswith('{"error"'):
+            # NeMo goes on with the whole text of a blocked stream; a repair of it would use up the next plant.
+            if leftover := asyncio.all_tasks() - others:
+                await asyncio.wait(leftover, timeout=LEFTOVER_TIMEOUT_S)
             return {"role": "assistant", "content": shown, "blocked": json.loads(text)["error"].get("message", "")}
         shown += text
     return shown
@@ -379,13 +397,16 @@ async def _tool_call(app: Any, name: Any) -> Seen:
     return Seen("passed" if response.tool_calls else "raised" if is_raised else "blocked", tuple(reports))
 
 
-def _write_colang_2_probe(source: Source, flow: str, plants: Sequence[Plant], flags: Sequence[str]) -> None:
+def _write_colang_2_probe(
+    source: Source, flow: str, plants: Sequence[Plant], flags: Sequence[str], variable: str
+) -> None:
     """In Colang 2.x an app is a program: in the copy another `main` plants the answers in the place of its own."""
     for file, text in source.colang.items():
         if file.name != _COLANG_2_FILE:
             file.write_text(_OWN_ENTRY.sub(r"flow own \1 of the app", text), encoding="utf-8")
     text = _COLANG_2_MAIN.format(
         flags="\n".join(f"  global ${flag}\n  ${flag} = True" for flag in flags),
+        variable=variable,
         evidence=json.dumps(plants[0].evidence),
         first=json.dumps(plants[0].answer),
         second=json.dumps(plants[1].answer),
@@ -397,11 +418,12 @@ def _write_colang_2_probe(source: Source, flow: str, plants: Sequence[Plant], fl
 def _colang_2_mode(number: int) -> Mode:
     """The one way of Colang 2.x, for the planted turn of this number; a rail exception comes as an event."""
 
-    async def run(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
-        reply = await app.generate_async(messages=[{"role": "user", "content": f"{plant.question} #{number}"}])
+    async def run(app: Any, plant: Plant, before: Messages) -> Any:
+        question = {"role": "user", "content": f"{plant.question} #{number}"}
+        reply = await app.generate_async(messages=[*before, question])
         for event in reply.get("events") or ():
             if str(event.get("type", "")).endswith("RailException"):
                 return {"role": "exception", "content": event}
         return dict(reply)
 
-    return Mode("colang 2.x", run, writes_answer=False)
+    return Mode("colang 2.x", run, writes_answer=False, carries=("system_context",))

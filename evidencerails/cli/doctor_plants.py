@@ -94,6 +94,23 @@ def stand_in_for_settings(config: Any, flow: str) -> None:
         config.custom_data = {**config.custom_data, "evidencerails": {**settings, **own}}
 
 
+def stand_in_for_documents(config: Any, plant: Plant) -> None:
+    """Put the plant's source in the place of the knowledge base, if there is one; changes the loaded config."""
+    from nemoguardrails.rails.llm.config import Document
+
+    if config.docs:
+        config.docs = [Document(format="md", content=f"# {plant.question}\n\n{plant.evidence}\n")]
+
+
+def as_message(plant: Plant, place: str) -> list[dict[str, Any]]:
+    """The message that carries the plant's source to a place of evidence; none for a place that is a variable."""
+    if place == "tool_messages":
+        return [{"role": "tool", "name": TOOL["name"], "tool_call_id": "1", "content": plant.evidence}]
+    if place == "system_context":
+        return [{"role": "system", "content": f"Answer from this.\n\nContext:\n{plant.evidence}"}]
+    return []
+
+
 class StandIn:
     """Plays the user's models over real HTTP, one planted turn after the other."""
 

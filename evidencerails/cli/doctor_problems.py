@@ -13,6 +13,8 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import yaml
 
+from evidencerails.adapters.nemo import STAKES_VARIABLE
+from evidencerails.adapters.nemo_evidence import SCHEMA_VARIABLE
 from evidencerails.adapters.nemo_install import is_our_action
 from evidencerails.adapters.nemo_rails import IMPORT_PATH, IMPORT_STATEMENT, RAILS, TOOL_FLOW, Rail, tool_flows
 from evidencerails.adapters.nemo_source import Source, configured_rails, custom_callers, flows_in, variables_set
@@ -70,6 +72,9 @@ WORDS: dict[str, tuple[Level, str, str]] = {
     "flag_not_global": (
         "error", "flow {0!r} sets ${1} without declaring it: the rail cannot see it",
         "add `global ${1}` at the flow's beginning"),
+    "variable_not_global": (
+        "error", "flow {0!r} sets ${1} without declaring it: the rails cannot see it",
+        "add `global ${1}` at the flow's beginning, or take another name if the rails are not to read it"),
     "message_skips_rails": (
         "warning", "`bot {0}` is predefined and carries a variable: predefined messages skip every output rail",
         "put the text into $bot_message by an action, or drop the definition so that the model writes it"),
@@ -151,6 +156,7 @@ def static_problems(source: Source, settings: GuardConfig, *, flags_in_app: bool
         yield problem("library_imported")
     if settings.activation == "per_response":
         yield from _flags(source, rails, "note" if flags_in_app else "error")
+    yield from _not_global(source, settings)
     if not source.is_colang_2:  # in Colang 1.0 a predefined bot message sets `$skip_output_rails` [generation.py]
         for name, texts in _own_messages(source):
             if any(re.search(r"\{\{|\{%|\$\w", text) for text in texts):
@@ -226,10 +232,20 @@ def _flags(source: Source, rails: list[Rail], level: Level) -> Iterator[Problem]
             yield problem("flag_without_rail", flow, name, _FLOW_OF[name])
         for meant in difflib.get_close_matches(name, list(_FLOW_OF), 1, _SIMILAR_FROM) if name not in _FLOW_OF else ():
             yield problem("flag_misspelt", flow, name, meant)
-    for flow, body in source.flows if source.is_colang_2 else ():  # a variable of a flow is its own otherwise
-        for name in sorted(variables_set([body]) & _FLOW_OF.keys()):
+
+
+def _not_global(source: Source, settings: GuardConfig) -> Iterator[Problem]:
+    """Colang 2.x: what a flow sets for a rail without sharing it; a variable of a flow is its own otherwise."""
+    if not source.is_colang_2:
+        return
+    codes = dict.fromkeys(_FLOW_OF if settings.activation == "per_response" else (), "flag_not_global")
+    codes |= dict.fromkeys((STAKES_VARIABLE, SCHEMA_VARIABLE), "variable_not_global")
+    if "variable" in settings.evidence.places:
+        codes[settings.evidence.variable] = "variable_not_global"
+    for flow, body in source.flows:
+        for name in sorted(variables_set([body]) & codes.keys()):
             if not re.search(rf"^[ \t]*global[ \t]+\${name}\b", body, re.MULTILINE):
-                yield problem("flag_not_global", flow, name)
+                yield problem(codes[name], flow, name)
 
 
 def _own_messages(source: Source) -> Iterator[tuple[str, list[str]]]:

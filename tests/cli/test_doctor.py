@@ -115,6 +115,86 @@ def test_every_rail_of_a_sound_config_is_proven_in_each_mode(
     assert {name: (tmp_path / "app" / name).read_text() for name in before} == before
 
 
+STREAMING = "    streaming: {enabled: true, stream_first: false}\n"
+
+
+@pytest.mark.parametrize(
+    ("flow", "policies"), [("check logic", ""), ("check grounding", ", policies: [{when: {}, then: regenerate}]")]
+)
+def test_a_stream_is_judged_by_what_came_of_its_chunks(
+    examined: Examined, tmp_path: Path, flow: str, policies: str
+) -> None:
+    """The whole text's own decision is milder, and a repair of it took the clean answer that was planted next."""
+    config = SOUND.replace("check grounding", flow).replace("always}", f"always{policies}}}")
+    code, rows, _ = examined(config + STREAMING)
+    seen = {row["mode"]: (row["planted"], row["clean"], row["why"]) for row in rows}
+    assert code == 0, seen
+    assert seen["stream_async"] == ("blocked", "passed", "")
+
+
+@pytest.mark.parametrize("form", ["plain", "markdown", "html"])
+def test_an_answer_with_marks_inside_is_not_taken_for_a_blocked_one(examined: Examined, form: str) -> None:
+    settings = f"always, annotation: {{format: {form}}}, policies: [{{when: {{}}, then: annotate}}]"
+    code, rows, _ = examined(SOUND.replace("check grounding", "check logic").replace("always", settings))
+    assert code == 0
+    assert {(row["planted"], row["clean"]) for row in rows} == {("warned", "passed")}
+
+
+PARCELS = {"kb/parcels.md": "# Parcels\n\nParcels arrive within 3 business days.\n"}
+EVIDENCE_FROM = {
+    "knowledge base alone": ("[knowledge_base]", PARCELS, ""),
+    "knowledge base first": ("[knowledge_base, variable]", PARCELS, ""),
+    "system messages": ("[system_context]", {}, ""),
+    "tool messages": ("[tool_messages]", {}, ""),
+    "passthrough with a knowledge base": (
+        "[variable, knowledge_base, system_context]", PARCELS, "passthrough: true\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("places", "files", "more"), EVIDENCE_FROM.values(), ids=EVIDENCE_FROM.keys())
+def test_the_evidence_is_planted_where_the_rails_look_for_it(
+    examined: Examined, places: str, files: dict[str, str], more: str
+) -> None:
+    config = SOUND.replace("always", f"always, evidence: {{from: {places}}}") + more
+    code, rows, _ = examined({"config.yml": config, **files})
+    assert [row["why"] for row in rows if not row["fires"]] == []
+    assert {(row["planted"], row["clean"]) for row in rows} == {("blocked", "passed")}
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    ["{from: [system_context]}", "{from: [knowledge_base]}", "{variable: sources}", "{from: [relevant_chunks]}"],
+)
+def test_colang_2_finds_the_evidence_where_its_settings_say(examined: Examined, evidence: str) -> None:
+    config = COLANG_2["config.yml"].replace("always", f"always, evidence: {evidence}")
+    code, rows, _ = examined({**COLANG_2, "config.yml": config, **PARCELS})
+    assert [row["why"] for row in rows if not row["fires"]] == []
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("evidence", "name", "is_found"),
+    [
+        ("{}", "evidence", True),
+        ("{}", "stakes", True),
+        ("{}", "response_schema", True),
+        ("{}", "sources", False),
+        ("{variable: sources}", "sources", True),
+        ("{from: [knowledge_base]}", "evidence", False),
+    ],
+)
+def test_a_variable_that_a_flow_keeps_to_itself_is_an_error(
+    examined: Examined, evidence: str, name: str, is_found: bool
+) -> None:
+    config = COLANG_2["config.yml"].replace("always", f"always, evidence: {evidence}")
+    asks = f'\nflow ask for it\n  ${name} = "x"\n'
+    shares = asks.replace("it\n", f"it\n  global ${name}\n")
+    for flow, expected in ((asks, is_found), (shares, False)):
+        _, _, problems = examined({"config.yml": config, "main.co": COLANG_2["main.co"] + flow, **PARCELS})
+        assert ("variable_not_global" in problems) is expected
+
+
 REPLACES = "def check_grounding():\n    return False\n"
 REGISTERS = (
     "from nemoguardrails.actions import action\n\n\n@action()\nasync def fake():\n    return False\n\n\n"
