@@ -21,9 +21,15 @@ BAD: dict[str, tuple[Any, list[str]]] = {
     "wrong backend": ({"nli": {"backend": "onnx"}}, ["nli.backend: 'onnx'", "'embedded'", "'transformers'"]),
     "address without a scheme": ({"nli": {"backend": "remote", "url": "localhost"}}, ["nli.url",
      "expected a URL such as http://"]),
-    "model's address without a host": ({"llm": {"base_url": "http://"}}, ["llm.base_url: 'http://'", "expected a URL"]),
+    "model's address without a host": ({"llm": {"base_url": "http://"}}, ["llm.base_url: the value", "expected a URL"]),
     "backend without its address": ({"nli": {"backend": "remote"}}, ["nli", "needs the key 'url'"]),
     "backend without its model": ({"nli": {"backend": "transformers"}}, ["needs the key 'model'"]),
+    "model without its backend": ({"nli": {"model": "my/model"}}, ["nli: ", "'embedded' does not read the key 'model'",
+     "set 'backend: transformers'"]),
+    "address without its backend": ({"nli": {"url": "http://h"}}, ["read the key 'url'", "set 'backend: remote'"]),
+    "address of another backend": ({"nli": {"backend": "transformers", "model": "m", "url": "http://h"}},
+     ["'transformers' does not read the key 'url'"]),
+    "no language": ({"nli": {"languages": []}}, ["nli.languages: []", "at least one code"]),
     "wrong type": ({"nli": {"batch_size": "many"}}, ["nli.batch_size: 'many'", "integer"]),
     "out of range": ({"grounding": {"max_unsupported_score": 1.5}}, ["grounding.max_unsupported_score: 1.5",
      "less than"]),
@@ -47,7 +53,7 @@ BAD: dict[str, tuple[Any, list[str]]] = {
      ["policies[1].when.label", "'wrng'"]),
     "unknown condition": ({"policies": [{"when": {"knd": "x"}, "then": "warn"}]}, ["unknown key 'policies[1].when.knd'",
      "did you mean 'kind'?"]),
-    "rule without a decision": ({"policies": [{"when": {}}]}, ["policies[1].then", "required"]),
+    "rule without a decision": ({"policies": [{"when": {}}]}, ["policies[1].then: this key is required"]),
     "policies that are no list": ({"policies": "block"}, ["policies: 'block'"]),
     "wrong redaction": ({"redaction": "hsh"}, ["redaction: 'hsh'", "did you mean 'hash'?"]),
     "check that is none": ({"policies": [{"when": {"check": ["groundng"]}, "then": "warn"}]}, ["policies[1].when.check",
@@ -107,9 +113,41 @@ def test_defaults_are_those_of_the_design() -> None:
 def test_a_secret_is_not_shown() -> None:
     config = GuardConfig.load({"llm": {"api_key": "sk-very-secret", "model": "m"}})
     assert "sk-very-secret" not in repr(config) + config.model_dump_json()
+
+
+DSN = "postgresql://u:SECRET@h/db"
+SECRETS: dict[str, tuple[dict[str, Any], str]] = {
+    "in a list": ({"llm": {"api_key": ["SECRET"]}}, "llm.api_key: the value is"),
+    "deep in all settings": (
+        {"llm": {"api_key": "SECRET"}, "monitoring": {"budget": {"when_exhausted": {"on_unverified": "block"}}}},
+        "the section with llm, monitoring is not valid: ",
+    ),
+    "of a source beside a wrong name": (
+        {"knowledge": {"sources": {"o": {"kind": "sqlalchemy", "url": DSN, "table": "t"}},
+         "entities": {"ids": {"sources": ["orders"]}}}},
+        "knowledge: the section with sources, entities is not valid: entities.ids.sources names 'orders'",
+    ),
+    "of a source without its table": (
+        {"knowledge": {"sources": {"o": {"kind": "sqlalchemy", "url": DSN}}}},
+        "knowledge.sources.o: the section with kind, url is not valid: kind 'sqlalchemy' needs the key 'table'",
+    ),
+    "beside a missing key": ({"service": {"keys": [{"name": "a", "sha256": "SECRET"}]}}, "service.keys[1].role: this"),
+    "a key in place of its hash": (
+        {"service": {"keys": [{"name": "a", "role": "read", "sha256": "SECRET"}]}}, "service.keys[1].sha256: the value",
+    ),
+    "a key in place of its section": ({"service": {"keys": ["SECRET"]}}, "service.keys[1]: the value is"),
+    "an address in place of a section": ({"store": DSN}, "store: the value is"),
+    "a list in place of a section": ({"llm": [{"api_key": "SECRET"}]}, "llm: the list is"),
+    "a password in an address": ({"llm": {"base_url": "htp://u:SECRET@h"}}, "llm.base_url: the value is"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("settings, start", SECRETS.values(), ids=SECRETS)
+def test_a_secret_is_in_no_message(settings: dict[str, Any], start: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        GuardConfig.load({"llm": {"api_key": ["sk-very-secret"]}})
-    assert "sk-very-secret" not in str(caught.value)
+        Guard(settings)
+    assert "SECRET" not in str(caught.value) and start in str(caught.value)
+    assert not str(caught.value).startswith(":")
 
 
 FILES = {
@@ -133,8 +171,24 @@ def test_settings_from_a_config_folder(tmp_path: Path) -> None:
     assert GuardConfig.load(tmp_path).redaction == "off"  # YAML reads a bare `off` as false
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("models: []\ncustom_data: {%s: {on_unverified: block}}\n", "custom_data."),
+        ("models: []\n%s: {on_unverified: block}\n", ""),
+        ("%s: {on_unverified: block}\n", ""),
+    ],
+)
+@pytest.mark.parametrize("key", ["evidencerail", "evidence_rails", "EvidenceRails"])
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_settings_under_a_misspelt_name(text: str, named: str, key: str, is_folder: bool, tmp_path: Path) -> None:
+    (tmp_path / "config.yml").write_text(text % key)
+    with pytest.raises(SettingsError, match=f"^{named}{key}: nothing reads this key; .* write {named}evidencerails$"):
+        GuardConfig.load(tmp_path if is_folder else tmp_path / "config.yml")
+
+
 def test_config_without_our_part_means_defaults(tmp_path: Path) -> None:
-    (tmp_path / "config.yml").write_text("models: []\n")
+    (tmp_path / "config.yml").write_text("models: []\ncustom_data: {evidence: 1, rails: 2, my_evidencerails_ui: 3}\n")
     assert GuardConfig.load(tmp_path) == GuardConfig()
 
 
@@ -148,6 +202,8 @@ def test_config_without_our_part_means_defaults(tmp_path: Path) -> None:
         ("checks: [claims]\nchecks: [logic]", "the key 'checks' stands twice"),
         ("- 1\n", "must be a mapping at the top level"),
         ("evidencerails: 5", "must be a mapping"),
+        ("evidencerails: [SECRET]", "must be a mapping, got list$"),
+        ("llm:\n  api_key: 'SECRET\n", "found unexpected end of stream in line 3$"),
     ],
 )
 def test_unreadable_file(text: str, message: str, tmp_path: Path) -> None:

@@ -6,12 +6,33 @@ The JSON of a caller is valid UTF-8, not too deep, and holds nothing that only P
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, NoReturn
+from collections.abc import Callable
+from typing import Annotated, Any, NoReturn, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from evidencerails.errors import InputError
-from evidencerails.exchange import NO_RESPONSE, Exchange, Labels, Stakes
+from evidencerails.exchange import (
+    NO_RESPONSE,
+    Exchange,
+    Labels,
+    Role,
+    Stakes,
+    as_messages,
+    as_passages,
+    as_tool_calls,
+    as_tools,
+)
 from evidencerails.service.problems import Problem, first_problem
 
 EXAMPLE: dict[str, Any] = {
@@ -24,6 +45,22 @@ BATCH_EXAMPLE: dict[str, Any] = {
         {"id": "a", "response": "Refunds take 30 days.", "evidence": "Refunds are paid within 5 business days."},
         {"id": "b", "response": "Returns are free.", "evidence": "Returns are free within 30 days."},
     ]
+}
+_MESSAGE = f"a message with `role` ({', '.join(get_args(Role))}) and `content`"
+_ITEMS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "evidence": (as_passages, "text, or an object with `text`"),
+    "prompt": (as_messages, f"text, or {_MESSAGE}"),
+    "tool_calls": (as_tool_calls, "an object with `name` and `arguments`, or a call as OpenAI or LangChain write it"),
+    "tools": (as_tools, "an object with `name` and `parameters`"),
+    "logprobs": (
+        lambda item: Exchange.of("", logprobs=[item]),
+        "an object with `token`, a text, and `logprob`, a number up to 0",
+    ),
+}
+"""How an item of a field is read, and what it must be."""
+_WHOLE = {
+    "evidence": "expected text, an object with `text`, or a list of these",
+    "prompt": f"expected text, or a list of which each item is text or {_MESSAGE}",
 }
 
 
@@ -55,6 +92,15 @@ class CheckBody(BaseModel):
     stakes: Stakes | None = Field(default=None, description="What depends on the answer: low, medium or high.")
     labels: Labels = Field(default=Labels(), description="Who asked; for history and monitoring.")
 
+    @field_validator(*_WHOLE, mode="wrap")
+    @classmethod
+    def _in_words(cls, value: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        """One sentence in place of a line for each kind of value that a field takes."""
+        try:
+            return read(value)
+        except ValidationError:
+            raise PydanticCustomError("shape", _WHOLE[str(info.field_name)]) from None
+
     def exchange(self, max_items: int) -> Exchange:
         """The exchange to check; 422 if a part has a shape that cannot be read or too many items."""
         for name in ("evidence", "prompt", "samples", "tool_calls", "tools"):
@@ -67,8 +113,23 @@ class CheckBody(BaseModel):
             given = {name: getattr(self, name) for name in ("evidence", "prompt", "samples", "stakes", "labels")}
             lists = {name: getattr(self, name) or () for name in ("tool_calls", "tools", "logprobs")}
             return Exchange.of(self.response or "", response_schema=self.schema_, **given, **lists)
-        except InputError as error:
-            raise Problem(422, "unreadable", str(error)) from None
+        except InputError:  # without its words, which may quote the request
+            raise Problem(422, "unreadable", self._first_unreadable()) from None
+
+    def _first_unreadable(self) -> str:
+        """Place of the first item that cannot be read, and what was expected there."""
+        for name, (read, expected) in _ITEMS.items():
+            if (value := getattr(self, name)) is None:
+                continue
+            items = (
+                {f"{name}[{n}]": item for n, item in enumerate(value, 1)} if isinstance(value, list) else {name: value}
+            )
+            for place, item in items.items():
+                try:
+                    read(item)
+                except InputError:
+                    return f"{place}: expected {expected}"
+        return "the request has a shape that cannot be read; see /openapi.json"
 
 
 class BatchItem(CheckBody):

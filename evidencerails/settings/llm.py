@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from evidencerails.settings.base import Count, HttpUrl, Positive, Section
 
@@ -86,9 +86,20 @@ class NliSettings(Section):
     """ISO 639-1 codes that the backend supports; `["*"]` for a multilingual model. Text in other languages is
     unverified."""
 
+    @field_validator("languages")
+    @classmethod
+    def _reads_a_language(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("no text could be read; name at least one code such as 'en', or '*' for any language")
+        return value
+
     @model_validator(mode="after")
     def _backend_has_its_address(self) -> NliSettings:
-        needed = {"transformers": "model", "remote": "url"}.get(self.backend)
-        if needed and getattr(self, needed) is None:
-            raise ValueError(f"backend {self.backend!r} needs the key {needed!r}")
+        for backend, key in (("transformers", "model"), ("remote", "url")):
+            if self.backend == backend and getattr(self, key) is None:
+                raise ValueError(f"backend {backend!r} needs the key {key!r}")
+            if self.backend != backend and getattr(self, key) is not None:
+                raise ValueError(
+                    f"backend {self.backend!r} does not read the key {key!r}; set 'backend: {backend}', or leave it out"
+                )
         return self

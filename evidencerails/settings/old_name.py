@@ -1,7 +1,9 @@
-"""Configs that were written for this product under its first name: one error that says what to write. Goes with 0.2."""
+"""Settings under a name that nothing reads, misspelt or the product's first one: one error that says what to write.
+The first name goes with 0.2."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +16,15 @@ _IN_A_FILE = re.compile(rf"^[^#\n]*?(?P<found>\b{OLD}(?:/plugin|\.plugin\b|[ \t]
 
 
 def refuse_old_settings(data: Any, place: str = "custom_data.") -> None:
-    """Refuse a mapping that has the settings under the first name: they would not count, without a word.
-    `SettingsError`: it has them."""
-    if isinstance(data, Mapping) and OLD in data:
+    """Refuse a mapping that has the settings under the first name or a misspelt one: they would not count, without a
+    word. `SettingsError`: it has them."""
+    if not isinstance(data, Mapping):
+        return
+    if OLD in data:
         raise SettingsError(f"{place}{OLD}: the product is called {NEW} now; write {place}{NEW}")
+    misspelt = next((key for key in data if difflib.get_close_matches(str(key).lower(), [NEW], cutoff=0.9)), NEW)
+    if NEW not in data and misspelt != NEW:
+        raise SettingsError(f"{place}{misspelt}: nothing reads this key; for the settings, write {place}{NEW}")
 
 
 def refuse_old_files(folder: Path) -> None:

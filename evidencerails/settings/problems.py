@@ -10,6 +10,9 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+_SECRET_WORDS = {"url", "dsn", "key", "keys", "token", "secret", "password", "sha256"}
+"""A key with one of these words may hold a secret: its value stands in no message."""
+
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """One line for each mistake. A union reports one for each of its branches: the one that looked deepest is kept."""
@@ -37,11 +40,22 @@ def _problem(item: Mapping[str, Any], model: type[BaseModel]) -> str:
         return f"unknown key {key!r}{nearest(str(path[-1]), valid)}; valid keys: {', '.join(valid)}"
     if item["type"] == "invalid_key":
         return f"key {item['input']!r} is not a word; quote it (YAML reads a bare on, off, yes or no as true or false)"
+    if item["type"] == "missing":  # its input is the section around it
+        return f"{key}: this key is required"
     choices = _choices(item)
     hint = nearest(str(item.get("input")), choices) if choices else ""
-    may_hold_secret = isinstance(item.get("input"), Mapping) and bool({"url", "api_key"} & {*item["input"]})
-    given = "the value" if may_hold_secret or (path and path[-1] in ("api_key", "url")) else repr(item.get("input"))
-    return f"{key}: {given} is not valid: {_plain_words(item['msg'])}{hint}"
+    place = f"{key}: " if key else ""
+    return f"{place}{_given(item.get('input'), path)} is not valid: {_plain_words(item['msg'])}{hint}"
+
+
+def _given(value: Any, path: list[Any]) -> str:
+    """A value in words: nothing of one that may be a secret, nor of what a section or list holds."""
+    name = next((part for part in reversed(path) if isinstance(part, str)), "")
+    if not _SECRET_WORDS.isdisjoint(name.lower().split("_")) or (isinstance(value, str) and "://" in value):
+        return "the value"
+    if isinstance(value, Mapping) and value:
+        return f"the section with {', '.join(map(str, value))}"
+    return repr(value) if not value or isinstance(value, (str, int, float)) else f"the {type(value).__name__}"
 
 
 def _plain_words(message: str) -> str:

@@ -54,6 +54,9 @@ def read_yaml(file: Path) -> Any:
         raise YamlError("nested too deep") from None
     except OSError as error:
         raise YamlError(f"{error.strerror}; give the path of a YAML or JSON file") from error
+    except yaml.MarkedYAMLError as error:  # without the line itself, which may hold a secret
+        line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise YamlError(f"{error.problem}{line}") from error
     except (ValueError, yaml.YAMLError) as error:  # a date of the 45th is a ValueError
         raise YamlError(str(error)) from error
 
@@ -69,7 +72,7 @@ def evidencerails_part(data: Any, *, whole: bool) -> dict[str, Any]:
         if "evidencerails" in place:
             part = place["evidencerails"] or {}
             if not isinstance(part, Mapping):
-                raise SettingsError(f"'evidencerails' must be a mapping, got {type(part).__name__}: {part!r}")
+                raise SettingsError(f"'evidencerails' must be a mapping, got {type(part).__name__}")
             return dict(part)
     is_app_config = any(key in data for key in APP_KEYS)
     return dict(data) if whole and not is_app_config else {}

@@ -174,14 +174,36 @@ def test_request_id_is_taken_over_or_made(http: httpx.Client) -> None:
         ({**GOOD, "samples": "one"}, "samples"),
         ({**GOOD, "labels": {"flaw": "x"}}, "labels.flaw"),
         ([], "the body"),
+        ({**GOOD, "evidence": [1]}, "evidence: expected text, an object with `text`, or a list of these"),
+        ({**GOOD, "evidence": [["SECRET", "b"]]}, "evidence: expected text, an object with `text`, or a list of these"),
+        ({**GOOD, "prompt": [1]}, "prompt: expected text, or a list of which each item is text or a message with"),
     ],
 )
 def test_a_wrong_field_is_named_without_its_value(http: httpx.Client, body: Any, place: str) -> None:
     reply = http.post("/v1/check", json=body)
     error = reply.json()["error"]
     assert (reply.status_code, error["code"]) == (422, "invalid")
-    assert error["message"].startswith(place)
+    assert error["message"].startswith(place) and "SECRET" not in error["message"]
     assert error["request_id"] == reply.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "start"),
+    [
+        ("evidence", [FACT, {"SECRET": "SECRET"}], "evidence[2]: expected text, or an object with `text`"),
+        ("evidence", {"SECRET": "SECRET"}, "evidence: expected text"),
+        ("evidence", {}, "evidence: expected text"),
+        ("prompt", [{"role": "SECRET", "content": "a"}], "prompt[1]: expected text, or a message with `role` (system,"),
+        ("tool_calls", [{"name": "a"}, {"SECRET": "SECRET"}], "tool_calls[2]: expected an object with `name` and"),
+        ("tools", [{"name": ["SECRET"], "SECRET": 1}], "tools[1]: expected an object with `name` and `parameters`"),
+        ("logprobs", [{"token": "a", "logprob": "SECRET"}], "logprobs[1]: expected an object with `token`, a text"),
+    ],
+)
+def test_an_unreadable_item_is_named_without_its_value(http: httpx.Client, field: str, value: Any, start: str) -> None:
+    reply = http.post("/v1/check", json={**GOOD, field: value})
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"]) == (422, "unreadable")
+    assert error["message"].startswith(start) and "SECRET" not in reply.text
 
 
 def test_headers_keep_browsers_from_doing_more(http: httpx.Client) -> None:
