@@ -152,7 +152,7 @@ class GuardConfig(Section):
             return cls.load(read_settings(Path(settings)))
         if not isinstance(settings, Mapping):
             raise SettingsError(
-                f"settings must be a mapping, a path or a GuardConfig, got {type(settings).__name__}: {settings!r}"
+                f"settings must be a mapping, a path or a GuardConfig, got {type(settings).__name__}"
             )
         try:
             return cls.model_validate(dict(settings))

@@ -27,7 +27,7 @@ from evidencerails.adapters.nemo_plugin import NemoPlugin
 from evidencerails.adapters.nemo_rails import INPUT_RAIL, RAILS, TOOL_RAIL, Rail, is_asked_for
 from evidencerails.adapters.nemo_stream import StreamedAnswer
 from evidencerails.adapters.nemo_tools import CALLS_VARIABLE, TOOLS_VARIABLE, tools_of_turn
-from evidencerails.adapters.nemo_turn import Turn, turn_key
+from evidencerails.adapters.nemo_turn import REPORT_VARIABLE, Turn, turn_key
 from evidencerails.adapters.wording import withheld_text
 from evidencerails.errors import InputError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange, Labels, Message, Stakes, as_tool_calls, as_tools
@@ -40,7 +40,6 @@ from evidencerails.report import Report
 
 log = logging.getLogger("evidencerails")
 
-REPORT_VARIABLE = "hallucination_report"
 STAKES_VARIABLE = "stakes"
 """Context variable with the stakes of the answer: low, medium or high."""
 INCOMPLETE = "incomplete_sentence"

@@ -8,7 +8,7 @@ wraps an error raised here into a `RuntimeError` that names only the file, so it
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from evidencerails.adapters.embeddings import register
 from evidencerails.adapters.nemo_install import broken_action_files, is_our_action
 from evidencerails.adapters.nemo_plugin import NemoPlugin, attach
 from evidencerails.adapters.nemo_rails import ACTIONS, RAILS, TOOL_FLOW, flow_name, tool_flows
+from evidencerails.adapters.nemo_source import calls_in
 from evidencerails.adapters.nemo_stream import watch_streams
 from evidencerails.adapters.nemo_tools import TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY, forget_earlier_calls
+from evidencerails.adapters.nemo_turn import begin_turns_afresh
 from evidencerails.adapters.wording import DEFAULT_MESSAGES
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, PromptError, SettingsError
@@ -59,6 +61,7 @@ def _init(app: Any) -> None:
     guard.sources.bind_knowledge_base(lambda: plugin.search_knowledge_base)
     watch_streams(app)
     forget_earlier_calls(app)
+    begin_turns_afresh(app)
     hold_no_events(app)
     if config.consistency.sampling == "piggyback":
         from evidencerails.llm.piggyback import install
@@ -70,9 +73,8 @@ def _init(app: Any) -> None:
     _warn_of_misplaced_flags(app.config)
     if _our_flows(app.config):
         guard.load_soon()  # NeMo's server makes an app at its first request, which would wait for the model as well
-    log.info(
-        "evidencerails: ready: activation %s, flows %s", config.activation, ", ".join(_our_flows(app.config)) or "-"
-    )
+    named = _our_flows(app.config, {rail.flow for rail in ACTIONS.values()})
+    log.info("evidencerails: ready: activation %s, flows %s", config.activation, ", ".join(named) or "-")
 
 
 def _folder_of(rails_config: Any) -> str | None:
@@ -87,7 +89,7 @@ def settings_of(rails_config: Any) -> GuardConfig:
     refuse_old_settings(custom)
     part = custom.get("evidencerails") if isinstance(custom, Mapping) else None
     if part is not None and not isinstance(part, Mapping):
-        raise SettingsError(f"custom_data.evidencerails must be a mapping, got {type(part).__name__}: {part!r}")
+        raise SettingsError(f"custom_data.evidencerails must be a mapping, got {type(part).__name__}")
     return GuardConfig.load(part)
 
 
@@ -214,6 +216,11 @@ def _warn_of_misplaced_flags(rails_config: Any) -> None:
         )
 
 
-def _our_flows(rails_config: Any) -> list[str]:
-    """The flows of ours that the app's output rails name."""
-    return [flow for flow in rails_config.rails.output.flows or [] if flow_name(flow) in RAILS]
+def _our_flows(rails_config: Any, ours: Container[str] = RAILS) -> list[str]:
+    """The flows of ours, by default the output rails, that the app names among its rails, or calls (Colang 2.x)."""
+    rails = rails_config.rails
+    if rails_config.colang_version == "1.0":
+        named = [*(rails.input.flows or ()), *(rails.output.flows or ()), *(rails.tool_output.flows or ())]
+    else:
+        named = [call for flow in rails_config.flows for call in calls_in(flow.source_code or "")]
+    return [flow for flow in dict.fromkeys(named) if flow_name(flow) in ours]

@@ -12,7 +12,7 @@ from typing import Any
 from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome, TransformSpec, TransformTarget
 
 from evidencerails.config import GuardConfig
-from evidencerails.report import Report, reason_code
+from evidencerails.report import Report
 
 log = logging.getLogger("evidencerails")
 
@@ -20,6 +20,9 @@ EXCEPTION_MESSAGE = "Hallucination detected. The previous answer may not be accu
 UNVERIFIED_EXCEPTION_MESSAGE = "The answer could not be verified"
 NOT_ACTIVATED = "not_activated"
 SHADOW = "shadow"
+SKIPPED = {"status": "skipped", "decision": "allow"}
+"""`$hallucination_report` of a turn in which no rail has looked."""
+MAX_LOGGED_REASON = 500
 
 
 class Verdict(RailOutcome):  # type: ignore[misc]
@@ -92,7 +95,7 @@ and a report that leaves the app may have to be without it."""
 
 def not_run(reason: str) -> Verdict:
     """The verdict of a rail that had not to look: the flag is not set, or the check runs off the path."""
-    return Verdict(RailDecision.ALLOW, reason, {"status": "skipped", "reason": reason, "decision": "allow"})
+    return Verdict(RailDecision.ALLOW, reason, {**SKIPPED, "reason": reason})
 
 
 def verdict_of(report: Report, config: GuardConfig, changed: str | None, withheld: str | None = None) -> Verdict:
@@ -136,6 +139,11 @@ def _summary(report: Report) -> str:
     kinds = ", ".join(sorted({finding.kind for finding in report.findings}))
     found = f", {len(report.findings)} findings ({kinds})" if report.findings else ""
     evidence = f", evidence from {report.evidence_from}" if report.evidence_from else ""
-    codes = [f"{name}: {reason_code(result.reason)}" for name, result in report.checks.items() if result.reason]
+    codes = [f"{name}: {_logged_reason(result.reason)}" for name, result in report.checks.items() if result.reason]
     reasons = f" [{'; '.join(codes)}]" if codes and report.status == "unverified" else ""
     return f"{report.status}, decision {report.decision} ({report.decided_by}){score}{found}{evidence}{reasons}"
+
+
+def _logged_reason(reason: str) -> str:
+    """The code of a reason and its first words, with what to do; what follows may quote text."""
+    return ": ".join(part.strip() for part in reason.split(": ")[:2])[:MAX_LOGGED_REASON].replace("\n", " ")

@@ -15,6 +15,7 @@ from evidencerails.adapters.nemo_rails import RAILS, Rail, flow_name
 from evidencerails.errors import InputError
 
 _NOT_COPIED = shutil.ignore_patterns(".git", "__pycache__", ".venv", "venv", "node_modules", ".evidencerails-init.json")
+_CALLS = re.compile(r"^[ \t]+(?:await )?([\w ]+?)[ \t]*(?:\$.*)?$", re.MULTILINE)
 _SETS = re.compile(r"^[ \t]*\$(\w+)[ \t]*=(?!=)(?![ \t]*False\b)", re.MULTILINE)
 
 
@@ -77,9 +78,12 @@ def configured_rails(source: Source) -> list[Rail]:
 
 def called_in_output_rails(source: Source) -> list[str]:
     """Colang 2.x: the flows called in `output rails`, in their order, without arguments."""
-    call = re.compile(r"^[ \t]+(?:await )?([\w ]+?)[ \t]*(?:\$.*)?$", re.M)
-    calls = [found for name, body in source.flows if name == "output rails" for found in call.findall(body)]
-    return [one for one in calls if not one.startswith(("global ", "return", "abort"))]
+    return [call for name, body in source.flows if name == "output rails" for call in calls_in(body)]
+
+
+def calls_in(body: str) -> list[str]:
+    """Colang 2.x: the flows that a flow calls, in their order, without arguments."""
+    return [one for one in _CALLS.findall(body) if not one.startswith(("global ", "return", "abort"))]
 
 
 def custom_callers(source: Source) -> list[str]:

@@ -12,7 +12,8 @@ from typing import Any, Generic, TypeVar
 from cachetools import LRUCache
 
 from evidencerails.adapters.nemo_calls import AnswerCall
-from evidencerails.adapters.nemo_outcome import plain_report
+from evidencerails.adapters.nemo_outcome import SKIPPED, plain_report
+from evidencerails.adapters.nemo_rails import ACTIONS
 from evidencerails.adapters.nemo_stream import StreamedAnswer
 from evidencerails.adapters.wording import Additions, additions_of, base_text, written_into
 from evidencerails.config import GuardConfig
@@ -21,6 +22,7 @@ from evidencerails.pipeline import merged
 from evidencerails.report import Finding, Report
 from evidencerails.settings.mitigation import AnnotationFormat
 
+REPORT_VARIABLE = "hallucination_report"
 MAX_TURNS = 256
 """Turns an app keeps in mind; far more than can be under way at once."""
 
@@ -28,7 +30,7 @@ MAX_TURNS = 256
 @dataclass
 class Turn:
     key: str
-    plain: dict[str, Any] = field(default_factory=dict)
+    plain: dict[str, Any] = field(default_factory=lambda: dict(SKIPPED))
     """The value of `$hallucination_report`: one object that every rail of the turn fills. Parallel rails each see their
     own copy of the history, and the last context update wins, so a shared object is what keeps all their results."""
     streams: dict[str, StreamedAnswer] = field(default_factory=dict)
@@ -125,3 +127,24 @@ def turn_key(call: AnswerCall | None, events: Sequence[Mapping[str, Any]] | None
     if call is not None and call.id:
         return call.id
     return hashlib.sha256(repr(fallback).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def begin_turns_afresh(app: Any) -> None:
+    """Let no report and no flag of an earlier turn reach the next one, if its rail did not run (Colang 1.0).
+
+    NeMo starts a turn from the events that it kept of the turns before, which end with `Listen`; what the caller sends
+    for this turn comes behind them, and so still counts.
+    """
+    events_of = getattr(app, "_get_events_for_messages", None)
+    if events_of is None or app.config.colang_version != "1.0":
+        return
+
+    def without_leftovers(messages: Any, state: Any) -> list[Any]:
+        events: list[Any] = events_of(messages, state)
+        if not messages or messages[-1].get("role") != "user":  # the result of a tool goes on with the turn
+            return events
+        start = next((n for n in range(len(events), 0, -1) if events[n - 1].get("type") == "Listen"), 0)
+        data = {**dict.fromkeys(rail.flag for rail in ACTIONS.values()), REPORT_VARIABLE: dict(SKIPPED)}
+        return [*events[:start], {"type": "ContextUpdate", "data": data}, *events[start:]]
+
+    app._get_events_for_messages = without_leftovers

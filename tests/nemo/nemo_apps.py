@@ -130,3 +130,21 @@ async def streamed(pieces: AsyncIterable[Any]) -> str:
 def is_blocked(text: str) -> bool:
     """Whether NeMo ended a stream for a rail."""
     return '"code": "content_blocked"' in text
+
+
+async def said_2(app: Any, context: dict[str, Any], questions: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Colang 2.x: what the bot says to each question of one conversation, and the status of each report."""
+    state: Any = {}
+    said, reports = [], []
+    events: list[Any] = [{"type": "ContextUpdate", "data": context}]
+    for question in questions:
+        events.append({"type": "UtteranceUserActionFinished", "final_transcript": question})
+        out, state = await app.process_events_async(events, state, blocking=True)
+        spoken = [event for event in out if event["type"] == "StartUtteranceBotAction"]
+        said += [event["script"] for event in spoken]
+        reports += [event["report"]["status"] for event in out if event["type"] == "HallucinationReport"]
+        done = {"type": "UtteranceBotActionFinished", "is_success": True}
+        ended = [{**done, "action_uid": e["action_uid"], "final_script": e["script"]} for e in spoken]
+        _, state = await app.process_events_async(ended, state, blocking=True)
+        events = []
+    return said, reports

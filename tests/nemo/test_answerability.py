@@ -3,7 +3,20 @@
 from typing import Any
 
 import pytest
-from nemo_apps import CLEAN, EVIDENCE, QUESTION, App, app_yaml_2, colang_2, make_app, script, user
+from nemo_apps import (
+    ALWAYS,
+    CLEAN,
+    EVIDENCE,
+    QUESTION,
+    WARNING,
+    App,
+    app_yaml_2,
+    colang_2,
+    make_app,
+    said_2,
+    script,
+    user,
+)
 
 from evidencerails.testing import ReplayServer
 
@@ -77,3 +90,22 @@ async def test_colang_2(server: ReplayServer) -> None:
     content = (await ask(rails, ELSEWHERE))["content"]
     assert content.startswith("I can't answer that reliably")
     assert server.requests == []
+
+
+async def test_the_flag_holds_for_one_turn(app: App, server: ReplayServer) -> None:
+    server.default(CLEAN)
+    history = user({"evidence": EVIDENCE, "check_answerability": False}, ELSEWHERE)
+    history.append(await app(RAILS).generate_async(messages=history))
+    assert history[-1]["content"] == CLEAN
+    history.append({"role": "user", "content": ELSEWHERE})
+    assert (await app(RAILS).generate_async(messages=history))["content"].startswith("I can't answer that reliably")
+
+
+async def test_colang_2_one_turn_off_and_the_abstention_is_not_checked(server: ReplayServer) -> None:
+    colang = colang_2(input="check answerability", output="check grounding")
+    rails = make_app(app_yaml_2(server.base_url, ALWAYS), colang)
+    server.default(CLEAN)
+    context = {"evidence": EVIDENCE, "check_answerability": False}
+    (off, on), reports = await said_2(rails, context, (ELSEWHERE, ELSEWHERE))
+    assert off == CLEAN and on.startswith("I can't answer that reliably") and WARNING not in on
+    assert reports == ["grounded"]

@@ -16,6 +16,7 @@ from nemo_apps import (
     colang_2,
     is_sampling,
     make_app,
+    said_2,
     script,
     user,
 )
@@ -158,3 +159,39 @@ async def test_answers_without_an_llm_call_keep_their_reports_apart(server: Repl
         claims = [claim["span"]["text"] for report in reports for claim in report["claims"]]
         assert set(claims) == ({PLANTED, CLEAN} if evidence else set())
         assert all(len(set(report["checks"])) <= 2 for report in reports)
+
+
+OWN_RAIL = """
+import core
+import guardrails
+import evidencerails.plugin
+
+flow output rails $output_text
+  own rail
+  check grounding
+
+flow own rail
+  global $turn
+  if $turn == "first"
+    $turn = "later"
+    bot say "Sorry."
+    abort
+
+flow main
+  activate answer
+
+flow answer
+  user said something
+  bot say "{answer}"
+"""
+
+
+async def test_rails_still_run_after_a_rail_of_the_app_aborts(
+    server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        app = make_app(app_yaml_2(server.base_url, ALWAYS), OWN_RAIL.replace("{answer}", PLANTED))
+    assert "ready: activation always, flows check grounding" in caplog.text
+    context = {"evidence": EVIDENCE, "turn": "first"}
+    said = await said_2(app, context, [QUESTION] * 3)
+    assert said == (["Sorry.", BLOCKED, BLOCKED], ["hallucinated"] * 2)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, App, script, user
+from nemo_apps import ALWAYS, BLOCKED, CLEAN, EVIDENCE, PLANTED, App, checked, script, user
 
 from evidencerails.adapters.nemo_rails import is_asked_for, is_set, unread_flags
 from evidencerails.testing import ReplayServer
@@ -96,3 +96,56 @@ async def test_a_flag_in_the_settings_is_said_at_the_start(
     assert "custom_data.check_grounding does nothing" in caplog.text
     script(server, PLANTED)
     assert (await rails.generate_async(messages=user({"evidence": EVIDENCE})))["content"] == BLOCKED
+
+
+OWN_RAIL = """
+define subflow no swearing
+  if "damn" in $bot_message
+    bot refuse
+    stop
+
+define bot refuse
+  "No."
+"""
+
+
+async def test_no_flag_and_no_report_outlasts_its_turn(app: App, server: ReplayServer) -> None:
+    rails = app("rails: {output: {flows: [no swearing, check grounding]}}\n", OWN_RAIL)
+    asked = user({"evidence": EVIDENCE, "check_grounding": True})
+    history: list[Any] = []
+    turns = (("damn", "No.", "skipped"), (PLANTED, BLOCKED, "hallucinated"), ("damn", "No.", "skipped"))
+    for answer, expected, status in (*turns, (PLANTED, PLANTED, "skipped")):
+        script(server, answer)
+        history += asked if answer == "damn" or expected == BLOCKED else asked[1:]
+        text, report = await checked(rails, messages=history)
+        assert (text, report["status"]) == (expected, status)
+        history.append({"role": "assistant", "content": text})
+
+
+READS_THE_REPORT = """
+define subflow read report
+  if $hallucination_report["status"] == "skipped"
+    bot refuse
+    stop
+
+define bot refuse
+  "No."
+"""
+
+
+@pytest.mark.parametrize("activation", ["per_response", "shadow"])
+async def test_a_flow_can_read_the_report_of_a_rail_that_did_not_look(
+    app: App, server: ReplayServer, activation: str
+) -> None:
+    settings = f"custom_data: {{evidencerails: {{activation: {activation}}}}}\n"
+    rails = app("rails: {output: {flows: [check grounding, read report]}}\n" + settings, READS_THE_REPORT)
+    script(server, CLEAN)
+    assert await checked(rails, {"evidence": EVIDENCE}) == ("No.", {"status": "skipped", "decision": "allow"})
+
+
+async def test_the_log_says_what_to_do_without_evidence(
+    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    script(server, CLEAN)
+    await checked(app(ALWAYS))
+    assert any("no_evidence" in line and line.endswith(")]") for line in caplog.messages)

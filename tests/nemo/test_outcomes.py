@@ -158,7 +158,7 @@ async def test_flag_holds_for_one_answer(app: App, server: ReplayServer) -> None
         text, report = await checked(rails, messages=history)
         seen.append((text, report.get("status")))
         history += [{"role": "assistant", "content": text}, {"role": "user", "content": "And again?"}]
-    assert seen == [(BLOCKED, "hallucinated"), (PLANTED, None)]
+    assert seen == [(BLOCKED, "hallucinated"), (PLANTED, "skipped")]
 
 
 @pytest.mark.parametrize("parallel", ["false", "true"])
