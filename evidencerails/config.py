@@ -151,9 +151,7 @@ class GuardConfig(Section):
         if isinstance(settings, (str, Path)):
             return cls.load(read_settings(Path(settings)))
         if not isinstance(settings, Mapping):
-            raise SettingsError(
-                f"settings must be a mapping, a path or a GuardConfig, got {type(settings).__name__}"
-            )
+            raise SettingsError(f"settings must be a mapping, a path or a GuardConfig, got {type(settings).__name__}")
         try:
             return cls.model_validate(dict(settings))
         except ValidationError as error:
