@@ -31,7 +31,7 @@ from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import hypotheses, read_claims
 from training.common import read_pairs
 from training.sequences import lexical_overlap, rows_of
-from training.verdict import Item, flagged_at, items_of
+from training.verdict import Item, items_of
 
 SEED, DRAWS = 20, 500
 WARNINGS = GroundingSettings().max_false_warnings
@@ -145,7 +145,7 @@ def phenomena_table(items: Sequence[Item], model: VerdictModel) -> list[list[str
         own = groups[kind]
         scores = [max(model.claim(one.features).score for one in item.evidence) for item in own]
         wrong = np.asarray([not item.is_right for item in own])
-        flags = np.asarray([flagged_at(item.evidence, model) for item in own]) >= model.warn_from(WARNINGS)
+        flags = np.asarray(scores) >= model.warn_from(WARNINGS)
         flagged, caught = float(flags[~wrong].mean()), float(flags[wrong].mean())
         counts = [str(int((~wrong).sum())), f"{flagged:.0%}", str(int(wrong.sum())), f"{caught:.0%}"]
         table.append([kind, *counts, f"{(1 - flagged + caught) / 2:.3f}", shown(interval(list(wrong), scores))])

@@ -149,12 +149,8 @@ def by_multiple(items: Sequence[Item], model: VerdictModel) -> list[list[Any]]:
     for multiple in MULTIPLES:
         limits = model.model_copy(update={"thresholds": Thresholds(**thresholds(items, model, multiple))})
         bar = limits.warn_from(GroundingSettings().max_false_warnings)
-        found.append(
-            [
-                None if multiple == math.inf else multiple,
-                *(round(share, 3) for share in shares(answers, model, bar, multiple)),
-            ]
-        )
+        flagged, caught = shares(answers, model, bar, multiple)
+        found.append([None if multiple == math.inf else multiple, round(flagged, 3), round(caught, 3)])
     return found
 
 

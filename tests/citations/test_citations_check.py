@@ -107,12 +107,22 @@ def test_a_source_is_known_by_the_fields_beside_its_text(guard: Make, name: str)
     [
         ("[1, 2, 99]", "'99' is none of the 3 sources"),
         ("[1, 98, 99]", "'98', '99' are none of the 3 sources"),
-        ("[1, 9].\n\nReferences:\n[1] Novak, P. (2011). Bridges.\n[9] Ortiz (2019), Repairs", "'1', '9' are none"),
+        (
+            "[1, 9].\n\nReferences:\n[1] Novak, P. (2011). Bridges.\n[9] Ortiz (2019), Repairs",
+            "'1' is none of the 3 sources",
+        ),
     ],
 )
 def test_only_what_does_not_exist_is_named(guard: Make, evidence: list[Any], mark: str, reason: str) -> None:
     report = guard("required").check_sync(f"{OPENED} {mark}.", evidence=evidence)
     assert [finding.reason[: len(reason)] for finding in report.findings] == [reason]
+
+
+async def test_a_cited_sentence_in_another_script_is_unverified(guard: Make) -> None:
+    evidence = [f"{OPENED} and was closed for repairs from 1998 to 2001."]
+    report = await guard().check(f"{evidence[0][:-1]} [1]. 这座桥建于一九五零年 [1]。", evidence=evidence)
+    assert report.status == "unverified" and "language: zh (part of the answer)" in report.reason
+    assert violations(report) == []
 
 
 FLOOR = "Floor {} is closed."

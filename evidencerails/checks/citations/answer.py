@@ -31,12 +31,17 @@ class Citation(NamedTuple):
     """What it names, as it is written."""
     places: tuple[int, ...]
     """Places of the sources it names, from 0."""
-    exists: bool
-    """False if any of the names is that of no source."""
+    missing: tuple[str, ...]
+    """The names that are those of no source."""
     quote: str = ""
     """Words that a citation field ascribes to the source."""
     places_by_number: tuple[tuple[int, ...], ...] = ()
     """The places of each source that it names, where it names several: `[1, 2]`, `[1-3]`."""
+
+    @property
+    def exists(self) -> bool:
+        """False if any of the names is that of no source."""
+        return not self.missing
 
 
 class CitedStatement(NamedTuple):
@@ -124,7 +129,8 @@ def _only_listed(response: str, references: References, marks: Sequence[Mark], s
         places = tuple(sorted({place for ref in refs for place in sources.places(ref)}))
         if label not in named and (places or is_sure):
             span = Span.of(response, entry.start, entry.end)
-            found.append(Citation(span, tuple(ref.text for ref in refs), places, bool(places)))
+            names = tuple(ref.text for ref in refs) or (entry.text,)
+            found.append(Citation(span, names, places, () if places else names))
     return found
 
 
@@ -144,10 +150,10 @@ def _citation(mark: Mark, response: str, sources: Sources, references: Reference
     found = [_looked_up(ref, sources, references.entries) for ref in mark.refs]
     places = tuple(sorted({place for one, _ in found for place in one}))
     names = tuple(ref.text for ref in mark.refs)
-    exists = all(exists for _, exists in found)
+    missing = tuple(name for name, (_, exists) in zip(names, found, strict=True) if not exists)
     each = tuple(one for ref, (own, _) in zip(mark.refs, found, strict=True) for one in _one_by_one(ref, own, sources))
     return Citation(
-        Span.of(response, mark.start, mark.end), names, places, exists, places_by_number=each if len(each) > 1 else ()
+        Span.of(response, mark.start, mark.end), names, places, missing, places_by_number=each if len(each) > 1 else ()
     )
 
 
@@ -200,8 +206,8 @@ def _read_json_claim(
 def _of_field(citation: JsonCitation, sources: Sources) -> Citation:
     ref = ref_of(citation.name.strip("[]"), sources.knows) if citation.name else None
     places = sources.places(ref) if ref else ()
-    exists = sources.is_complete(ref) if ref else False
-    return Citation(citation.span, (citation.name or "nothing",), places, exists, citation.quote)
+    names = (citation.name or "nothing",)
+    return Citation(citation.span, names, places, () if ref and sources.is_complete(ref) else names, citation.quote)
 
 
 # ---- references and footnotes

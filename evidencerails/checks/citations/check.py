@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from evidencerails.checks.base import CheckContext, concluded
 from evidencerails.checks.citations.answer import Citation, CitedAnswer, read_answer
-from evidencerails.checks.citations.marks import ref_of
 from evidencerails.checks.citations.quotations import is_verbatim, likeness
 from evidencerails.checks.citations.sources import Sources
 from evidencerails.checks.citations.verification import MAX_SINGLES, Question, SourceReader, Verification
@@ -89,9 +88,8 @@ def _unresolved(answer: CitedAnswer, sources: Sources, exchange: Exchange, level
     findings = []
     for one in answer.citations:
         if not one.exists:
-            missing = _missing(one, sources)
-            names = ", ".join(repr(name[:80]) for name in missing)
-            reason = f"{names} {'is' if len(missing) == 1 else 'are'} none of the {len(sources)} sources"
+            names = ", ".join(repr(name[:80]) for name in one.missing)
+            reason = f"{names} {'is' if len(one.missing) == 1 else 'are'} none of the {len(sources)} sources"
             findings.append(violation_finding(NONEXISTENT_SOURCE, one.span, reason))
     if level == "soft":
         return findings
@@ -102,14 +100,6 @@ def _unresolved(answer: CitedAnswer, sources: Sources, exchange: Exchange, level
     if answer.citations or exchange.is_chunk:
         violation, reason = UNCITED_CLAIM, "the claim cites no source"
     return findings + [violation_finding(violation, one.statement.span, reason) for one in uncited]
-
-
-def _missing(citation: Citation, sources: Sources) -> Sequence[str]:
-    """The names that are those of no source; all where they are labels of the answer's own list of references."""
-    refs = [ref_of(name, sources.knows) for name in citation.names]
-    missing = [ref.text for ref in refs if not sources.is_complete(ref)]
-    are_labels = {place for ref in refs for place in sources.places(ref)} != {*citation.places}
-    return citation.names if are_labels or not missing else missing
 
 
 def _misquoted(answer: CitedAnswer, sources: Sources, exchange: Exchange) -> list[Finding]:
@@ -183,7 +173,12 @@ async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, con
                 unread = unread or f"too_many_sources: a claim cites {len(places)}, {MAX_SINGLES} are read one by one"
     reader = SourceReader(sources, context, exchange.user_input)
     verified = await reader.verify(asked, is_strict=context.config.citations.level == "strict")
-    return _Read(list(zip(asked, verified, strict=True)), unread)
+    read = list(zip(asked, verified, strict=True))
+    foreign = next((one.reading.unread for _, one in read if one.reading.unread), "")
+    return _Read(
+        [pair for pair in read if not pair[1].reading.unread],
+        unread or (f"{foreign} (part of the answer)" if foreign else ""),
+    )
 
 
 def _not_entailed(read: _Read, sources: Sources, misquoted: set[Span]) -> list[Finding]:

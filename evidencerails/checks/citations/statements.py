@@ -216,7 +216,8 @@ def is_pointer(sentence: str) -> bool:
 
 
 def _claims_something(sentence: str) -> bool:
-    return len(re.findall(r"\w+", clean(sentence))) >= MIN_CLAIM_WORDS or re.search(r"\d", sentence) is not None
+    words = re.findall(r"[\u2e80-\u9fff]|\w+", clean(sentence))  # Chinese and Japanese set no space between words
+    return len(words) >= MIN_CLAIM_WORDS or re.search(r"\d", sentence) is not None
 
 
 def tidy(text: str) -> str:
