@@ -58,7 +58,7 @@ class Seen:
 @pytest.fixture
 def seen(browser: Any) -> Iterator[Seen]:
     context = browser.new_context(viewport={"width": 1100, "height": 900})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(60_000)
     yield Seen(context.new_page())
     context.close()
 
@@ -68,6 +68,7 @@ def check(page: Any, service: Service, response: str, evidence: str) -> None:
     page.get_by_label("Answer", exact=True).fill(response)
     page.get_by_label("Evidence: what the answer must agree with").fill(evidence)
     page.get_by_role("button", name="Check").click()
+    page.locator(".answer").wait_for()  # a click does not wait for the page that it leads to
 
 
 def test_an_answer_is_checked_marked_and_explained(seen: Seen, service: Service) -> None:
@@ -84,7 +85,6 @@ def test_an_answer_is_checked_marked_and_explained(seen: Seen, service: Service)
 def test_hostile_answers_and_evidence_stay_texts(seen: Seen, service: Service, text: str) -> None:
     page = seen.page
     check(page, service, f"Rhenium melts at 1200 degrees {text}.", f"{FACT} {text}")
-    page.locator(".answer").wait_for()
     page.evaluate("document.querySelectorAll('.answer .tag').forEach(e => e.remove())")
     shown = page.locator(".answer").inner_text()
     assert ("\\u202e" if "\u202e" in text else text) in shown
@@ -146,7 +146,6 @@ def test_light_and_dark_are_readable(seen: Seen, service: Service, scheme: str) 
     page = seen.page
     page.emulate_media(color_scheme=scheme)
     check(page, service, BAD["response"] + " It was discovered in 1925.", FACT)
-    page.locator("mark").first.wait_for()
     for selector in ("h1", ".hallucinated", ".dim", "a", ".label"):
         assert contrast(page, selector) >= 4.5, selector
     while not page.locator("svg").count():  # the store writes behind the answers
