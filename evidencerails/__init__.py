@@ -8,14 +8,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from evidencerails.version import __version__ as __version__
 
 _HOMES = {
     "Claim": "evidencerails.report",
     "Exchange": "evidencerails.exchange",
     "Finding": "evidencerails.report",
     "EvidencerailsError": "evidencerails.errors",
-    "Guard": "evidencerails.guard",
+    "Guard": "evidencerails.adapters.python",
     "GuardConfig": "evidencerails.config",
     "Message": "evidencerails.exchange",
     "Passage": "evidencerails.exchange",
@@ -29,6 +29,7 @@ _HOMES = {
 __all__ = ["__version__", *sorted(_HOMES)]
 
 if TYPE_CHECKING:
+    from evidencerails.adapters.python import Guard as Guard
     from evidencerails.adapters.streaming import stream as stream
     from evidencerails.config import GuardConfig as GuardConfig
     from evidencerails.errors import EvidencerailsError as EvidencerailsError
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from evidencerails.exchange import Sample as Sample
     from evidencerails.exchange import Span as Span
     from evidencerails.exchange import ToolCall as ToolCall
-    from evidencerails.guard import Guard as Guard
     from evidencerails.report import Claim as Claim
     from evidencerails.report import Finding as Finding
     from evidencerails.report import Report as Report

@@ -49,8 +49,6 @@ from evidencerails.tool_calls import with_arguments
 from evidencerails.trace import tracing
 
 if TYPE_CHECKING:
-    from langchain_core.runnables import Runnable
-
     from evidencerails.measures.consensus import Consensus
     from evidencerails.mitigation.grounded_generation import GroundedAnswer
     from evidencerails.operations.monitoring.tightening import BudgetWatch
@@ -334,12 +332,6 @@ class Guard:
             "consistency": ("samples", exchange.samples),
         }
         return {name: said for name, (said, is_given) in given.items() if is_given and name not in self._checks}
-
-    def as_runnable(self, **options: Any) -> Runnable[Any, Any]:
-        """This guard as a step of a LangChain chain, `chain | guard.as_runnable()`; options as of `GuardRunnable`."""
-        from evidencerails.adapters.langchain_guard import GuardRunnable  # the one import that runs up; needs LangChain
-
-        return GuardRunnable(self, **options)
 
     @property
     def llm(self) -> LlmClient | None:

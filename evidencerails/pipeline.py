@@ -14,7 +14,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
-from evidencerails import __version__
 from evidencerails.checks.base import Check, CheckContext
 from evidencerails.checks.confabulation import with_confabulations
 from evidencerails.checks.granularity import with_levels
@@ -35,6 +34,7 @@ from evidencerails.policy import Ruling, decide, severest
 from evidencerails.report import CheckResult, Decision, LlmUsage, Report, Status, VerifiedClaim, reason_code
 from evidencerails.text.claimable import claim_sentences
 from evidencerails.trace import current_check
+from evidencerails.version import __version__
 
 log = logging.getLogger("evidencerails")
 

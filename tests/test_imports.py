@@ -1,56 +1,56 @@
-"""Which room may import which: arrows run down only, lazy and typing imports included."""
+"""Which room may import which: arrows run down only and in no circle, lazy and typing imports included."""
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-NEVER = [
-    ("", "cli", ("__main__.py", "cli")), ("guard.py", "adapters", ()), ("pipeline.py", "adapters", ()),
-    ("errors.py", "", ()), ("trace.py", "operations", ()), ("report_page.py", "report", ()),
-    ("exchange.py", "tool_calls", ()), ("trace.py", "llm", ()), ("llm", "checks", ()), ("measures", "checks", ()),
-    ("measures", "guard", ()), ("operations", "guard", ()), ("operations", "adapters", ()), ("settings", "checks", ()),
-    *((room, other, ()) for room in ("llm", "mitigation") for other in ("operations", "adapters", "guard", "service")),
-]  # fmt: skip
-"""(part of the package, what it never imports, exceptions); an empty name is the whole package."""
-LAZY = {("guard.py", "adapters.langchain_guard"): "as_runnable"}
-"""Imports that may run up, and the one function that each stands in."""
+ROOMS = (
+    {"errors", "version", "executor", "testing"}, {"exchange"}, {"text"}, {"tool_calls", "report_page"}, {"report"},
+    {"settings"}, {"config", "trace", "nli"}, {"policy", "llm", "verdict"}, {"measures"}, {"checks"}, {"mitigation"},
+    {"operations", "pipeline"}, {"guard"}, {"adapters"}, {"__init__", "evaluation", "service"}, {"cli"}, {"__main__"},
+)  # fmt: skip
+"""Folders and modules of the package from the lowest floor to the highest; each imports lower ones only."""
+FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
 
 
-def imported(file: Path) -> Iterator[str]:
-    """The modules of the package that a file imports anywhere, relative to the package."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module == "evidencerails":
-            names += [f"evidencerails.{alias.name}" for alias in node.names]
-        yield from (name.removeprefix("evidencerails.") for name in names if name.startswith("evidencerails."))
+@pytest.fixture(scope="module")
+def imports() -> dict[str, set[str]]:
+    """Each module of the package and what it imports of it anywhere, without the package's name."""
+    package = Path(__file__).parent.parent / "evidencerails"
+    trees = {_name(file, package): ast.parse(file.read_text(encoding="utf-8")) for file in package.rglob("*.py")}
+    return {name: {*_imported(tree, {*trees})} for name, tree in trees.items()}
 
 
-@pytest.mark.parametrize(("part", "other", "exceptions"), NEVER, ids=lambda value: str(value) or "any")
-def test_no_arrow_runs_up(repository: Path, part: str, other: str, exceptions: tuple[str, ...]) -> None:
-    package = repository / "evidencerails"
-    place = package / part
-    files = [place] if place.is_file() else [*place.rglob("*.py")]
-    assert files
-    wrong = {
-        str(file.relative_to(package)): module
-        for file in files
-        if file.relative_to(package).parts[0] not in exceptions
-        for module in imported(file)
-        if not other or module.partition(".")[0] == other
-        if (str(file.relative_to(package)), module) not in LAZY
+def _name(file: Path, package: Path) -> str:
+    parts = file.relative_to(package).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def _imported(tree: ast.Module, modules: set[str]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            found = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for name in found:
+            top, _, rest = name.partition(".")
+            if top == "evidencerails":
+                yield next(one for one in (rest, rest.rpartition(".")[0], "__init__") if one in modules)
+
+
+def test_no_arrow_runs_up(imports: dict[str, set[str]]) -> None:
+    assert {name.partition(".")[0] for name in imports} == {*FLOOR}
+    rooms = {
+        (name, other)
+        for name, others in imports.items()
+        for other in others
+        if name.partition(".")[0] != other.partition(".")[0]
     }
-    assert wrong == {}
+    assert [one for one in rooms if FLOOR[one[0].partition(".")[0]] <= FLOOR[one[1].partition(".")[0]]] == []
 
 
-@pytest.mark.parametrize(("file", "module"), LAZY, ids=str)
-def test_an_import_that_runs_up_stands_in_its_one_function(repository: Path, file: str, module: str) -> None:
-    tree = ast.parse((repository / "evidencerails" / file).read_text(encoding="utf-8"))
-    imports = [node for node in ast.walk(tree) if getattr(node, "module", None) == f"evidencerails.{module}"]
-    within = [
-        node for one in ast.walk(tree) if getattr(one, "name", "") == LAZY[file, module] for node in ast.walk(one)
-    ]
-    assert len(imports) == 1
-    assert imports[0] in within
+def test_no_imports_run_in_a_circle(imports: dict[str, set[str]]) -> None:
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the circle

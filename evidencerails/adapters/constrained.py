@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from evidencerails.errors import SettingsError
-from evidencerails.llm.adapt import WrappedModel, main_model
 from evidencerails.llm.failures import refused_parameter
+from evidencerails.llm.wrapped import WrappedModel, main_model
 from evidencerails.settings.structure import StructureSettings
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from evidencerails import __version__
 from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_INTERRUPTED, EXIT_USAGE, TYPER_OPTIONS, say
 from evidencerails.errors import EvidencerailsError, MissingExtraError
+from evidencerails.version import __version__
 
 PROGRAM = "evidencerails"
 """Its name in usage lines, also as `python -m evidencerails`."""

@@ -19,7 +19,6 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from evidencerails import __version__
 from evidencerails.errors import InputError
 from evidencerails.evaluation import metrics
 from evidencerails.evaluation.metrics import Bools, Floats, intervals, of_ratio
@@ -27,6 +26,7 @@ from evidencerails.evaluation.outcomes import Outcome, outcomes_of
 from evidencerails.measures.calibrated import CLIP, calibrated, ensemble_score
 from evidencerails.settings.policies import CHECKS
 from evidencerails.settings.scoring import EnsembleCalibration, MethodCalibration
+from evidencerails.version import __version__
 
 FOLDS = 5
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)

@@ -15,13 +15,13 @@ from typing import IO, Any, NamedTuple
 
 from pydantic import Field
 
-from evidencerails import __version__
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError
 from evidencerails.evaluation.datasets.reading import location
 from evidencerails.evaluation.rows import Row
 from evidencerails.exchange import Value
 from evidencerails.report import Status
+from evidencerails.version import __version__
 
 Offsets = Sequence[tuple[int, int]]
 

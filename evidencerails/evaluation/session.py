@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from evidencerails import __version__
 from evidencerails.errors import InputError
 from evidencerails.evaluation import metrics
 from evidencerails.evaluation.datasets import Dataset
@@ -27,6 +26,7 @@ from evidencerails.evaluation.outcomes import Outcome, RunFile, Verdict, header_
 from evidencerails.evaluation.results import columns_of, features, results_of
 from evidencerails.evaluation.rows import Row
 from evidencerails.guard import Guard
+from evidencerails.version import __version__
 
 DEFAULT_CONCURRENCY = 4
 OnOutcome: TypeAlias = "Callable[[Outcome | None], None]"

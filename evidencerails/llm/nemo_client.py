@@ -20,10 +20,10 @@ from nemoguardrails.logging.explain import LLMCallInfo
 from nemoguardrails.logging.llm_tracker import track_llm_call
 
 from evidencerails.exchange import Completion, LlmReply, Message
-from evidencerails.llm.adapt import unwrapped
 from evidencerails.llm.base import AdaptiveClient, ClientAround, LlmClient, portable
 from evidencerails.llm.langchain_client import LangchainClient
 from evidencerails.llm.openai_client import NO_KEY, OpenAIClient
+from evidencerails.llm.wrapped import unwrapped
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -14,11 +14,12 @@ from nemoguardrails.llm.models.openai_chat import OpenAIChatModel
 from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError, LlmError, redact_external_text
 from evidencerails.exchange import as_messages
-from evidencerails.llm.adapt import WrappedModel, as_client, main_model, unwrapped
+from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import learn_no_n
 from evidencerails.llm.failures import may_refuse_n, refused_parameter
 from evidencerails.llm.sampling import PrefetchedSamples, leave_samples
 from evidencerails.llm.session import LlmSession
+from evidencerails.llm.wrapped import WrappedModel, main_model, unwrapped
 
 if TYPE_CHECKING:
     from nemoguardrails.types import ChatMessage, LLMResponse, LLMResponseChunk

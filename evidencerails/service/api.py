@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.routing import APIRoute
 
-from evidencerails import __version__
 from evidencerails.errors import ReviewError, StoreError
 from evidencerails.exchange import Exchange
 from evidencerails.operations.review.package import RELEASABLE
@@ -19,6 +18,7 @@ from evidencerails.service.access import may
 from evidencerails.service.bodies import BatchBody, CheckBody, parsed
 from evidencerails.service.checking import Checker, unless_gone
 from evidencerails.service.problems import Problem
+from evidencerails.version import __version__
 
 T = TypeVar("T")
 

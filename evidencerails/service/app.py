@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from evidencerails import __version__
 from evidencerails.errors import extra_for
 from evidencerails.guard import Guard
 from evidencerails.operations.telemetry.logs import request_id
+from evidencerails.version import __version__
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

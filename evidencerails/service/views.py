@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evidencerails import __version__
 from evidencerails.report_page import Piece, pieces_of
 from evidencerails.text.html import inline_style, templates_of
 from evidencerails.text.visible import all_visible
+from evidencerails.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment

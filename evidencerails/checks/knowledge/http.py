@@ -12,12 +12,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from evidencerails import __version__
 from evidencerails.checks.knowledge.base import Answer, Lookup, SettingsSource, folded, nearest_of, plain, same, shown
 from evidencerails.errors import KnowledgeError, SettingsError
 from evidencerails.settings.addresses import checked_target, is_public
 from evidencerails.settings.environment import variable
 from evidencerails.settings.knowledge import SourceSettings
+from evidencerails.version import __version__
 
 if TYPE_CHECKING:
     import ssl

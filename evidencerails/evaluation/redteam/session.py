@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evidencerails import __version__
 from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError
 from evidencerails.evaluation.redteam import history as past
@@ -21,6 +20,7 @@ from evidencerails.evaluation.redteam.history import together
 from evidencerails.evaluation.redteam.scoring import attack_score, scores
 from evidencerails.evaluation.redteam.targets import Result, Shot, Target, attack_all, shots_wanted
 from evidencerails.llm.prompts import PromptLibrary
+from evidencerails.version import __version__
 
 Generator = Callable[[Corpus, int, random.Random], Iterator[Attack]]
 GENERATORS: Mapping[Category, Generator] = {name: getattr(questions, name) for name in CATEGORIES}

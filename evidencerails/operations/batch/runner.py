@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evidencerails import __version__
 from evidencerails.errors import EvidencerailsError, InputError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange, Labels
 from evidencerails.operations.batch.output import Output, Result
 from evidencerails.operations.batch.rows import Row
 from evidencerails.settings.problems import nearest
+from evidencerails.version import __version__
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig

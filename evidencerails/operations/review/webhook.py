@@ -17,12 +17,12 @@ from standardwebhooks.webhooks import Webhook
 from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, wait_exponential_jitter
 from tenacity.nap import sleep_using_event
 
-from evidencerails import __version__
 from evidencerails.errors import SettingsError
 from evidencerails.operations.store.records import as_json
 from evidencerails.settings.addresses import AddressError, checked_target
 from evidencerails.settings.environment import variable
 from evidencerails.settings.operations import WebhookSettings
+from evidencerails.version import __version__
 
 log = logging.getLogger("evidencerails")
 

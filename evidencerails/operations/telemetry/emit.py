@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from evidencerails import __version__
 from evidencerails.errors import extra_for, traceback_summary
 from evidencerails.report import CheckResult, Claim, Report, reason_code, text_hash
 from evidencerails.settings.environment import variable
 from evidencerails.trace import LlmCallRecord, Trace
+from evidencerails.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
