@@ -194,6 +194,8 @@ async def test_without_claims_no_sample_is_drawn(guard: Make, server: ReplayServ
     ("settings", "prompt", "samples", "reason"),
     [
         ({}, PROMPT, None, "no_model"),
+        ({}, PROMPT, [], "no_model"),
+        ({}, PROMPT, ["", " "], "no_samples"),
         ({"consistency": {"agreement": "judge"}}, PROMPT, [OTHER], "no_model"),
         ({"llm": {"base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key": "x"}}, "", None, "no_prompt"),
     ],
@@ -205,16 +207,11 @@ async def test_without_model_or_prompt_it_is_unverified(
     assert (report.status, report.hallucination_score) == ("unverified", None) and reason in report.reason
 
 
-FAULTS: list[dict[str, Any]] = [
-    *({"status": status} for status in (401, 429, 500)),
-    {"cut": True},
-    {"broken_json": True},
-    {"delay_s": 3.0},
-    *({"text": text} for text in (None, "", "   ", "<think>hm</think>")),
-]
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=str)
+@pytest.mark.parametrize(
+    "fault",
+    [{"status": 500}, {"delay_s": 1.0}, {"text": None}, {"text": "   "}, {"text": "<think>hm</think>"}],
+    ids=str,
+)
 async def test_a_failing_model_is_unverified_with_its_error(
     guard: Make, server: ReplayServer, fault: dict[str, Any]
 ) -> None:

@@ -61,10 +61,7 @@ async def test_an_absent_claim_without_specifics_is_contextual(guard: Make) -> N
     assert report.findings[0].category == "contextual"
 
 
-@pytest.mark.parametrize(
-    "response", ["Hello!", "I'm sorry, I don't know.", "What else?", "", "\x00", "```\nx = 1\n```"]
-)
-@pytest.mark.parametrize("evidence", [None, TOWER])
+@pytest.mark.parametrize(("response", "evidence"), [("I'm sorry, I don't know.", None), ("", TOWER), ("\x00", TOWER)])
 async def test_no_claims(guard: Make, response: str, evidence: str | None) -> None:
     report = await grounding(guard, response, evidence=evidence)
     assert (report.status, report.reason, report.decision) == ("grounded", "no_claims", "allow")

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 from scripted_nli import ScriptedNli
 
@@ -14,7 +13,6 @@ from evidencerails.testing import ReplayServer
 
 SECRET = "The vault code of Halden is Quorzyn."
 ANSWER = "The vault in Halden was opened in 1932 by the mayor."
-NOT_SENT = "http://127.0.0.1:9"
 
 
 @pytest.fixture
@@ -88,11 +86,3 @@ def test_an_answer_that_holds_the_mark_is_not_cut() -> None:
     report = Guard().check_sync(answer, evidence=answer)
     assert report.plain(expose_evidence=False)["claims"][0]["span"]["text"] in answer
     assert "1932" in report.plain(expose_evidence=False)["claims"][0]["span"]["text"]
-
-
-def test_no_server_at_all_is_reported() -> None:
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(NOT_SENT)
-    llm = {"model": "m", "base_url": NOT_SENT, "api_key": "k", "max_retries": 0}
-    report = Guard({"checks": ["consistency"], "llm": llm}).check_sync(ANSWER, prompt="Which?")
-    assert report.plain(expose_evidence=False)["reason"].startswith("no_samples: LlmError: model 'm' failed: ")

@@ -12,6 +12,12 @@ RETURNED = "Customers may return any product within 30 days of purchase."
 REFUND = f"{RETURNED} Refunds are paid to the original payment method."
 
 
+RETURNS = (
+    "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days. "
+    "Support is open from 8:00 to 18:00 on working days."
+)
+
+
 @pytest.fixture(scope="module")
 def embedded() -> Guard:
     return Guard()
@@ -32,17 +38,16 @@ def embedded() -> Guard:
         (REFUND, "Refunds are never paid.", "hallucinated"),
         (REFUND, f"Hello! {RETURNED} Let me know if you need more help.", "grounded"),
         (REFUND, "Hello! Shipping is free for all orders above 50 euros. Let me know.", "hallucinated"),
+        (RETURNS, "Refunds are paid within 30 business days.", "hallucinated"),  # the number of another sentence
+        (RETURNS, "Refunds are paid within 12 business days.", "hallucinated"),
+        (RETURNS, "Refunds are paid within 5 business days.", "grounded"),
+        (RETURNS, "Items can be returned within 30 days and refunds are paid within 5 business days.", "grounded"),
     ],
 )
 async def test_plain_cases(embedded: Guard, evidence: str, response: str, status: str) -> None:
     report = await embedded.check(response, evidence=[evidence])
     assert report.status == status, report.claims
     assert (report.decision == "allow") == (status == "grounded")
-
-
-async def test_the_score_rises_with_the_error(embedded: Guard) -> None:
-    good, bad = [await embedded.check(f"The bridge was opened in {y}.", evidence=BRIDGE) for y in (1962, 1999)]
-    assert (good.hallucination_score or 0) + 0.2 < (bad.hallucination_score or 0)
 
 
 COPY = "The Eiffel Tower opened in 1889."
@@ -70,13 +75,6 @@ async def test_a_sentence_that_the_evidence_has_word_by_word_is_supported(
 ) -> None:
     report = await embedded.check(COPY, evidence=evidence)
     assert (report.status, report.claims[0].label) == ("grounded", "supported")
-
-
-async def test_one_bad_sentence_among_good_ones_is_found_and_named(embedded: Guard) -> None:
-    response = "The bridge is 480 metres long. It was opened in 1999. It carries a tram line."
-    report = await embedded.check(response, evidence=[REFUND, BRIDGE])
-    assert report.status == "hallucinated"
-    assert "It was opened in 1999." in [f.span.text for f in report.findings if f.span]
 
 
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
@@ -113,42 +111,6 @@ async def test_another_name_or_number_in_the_samples_is_drift_and_other_words_ar
     report = await Guard({"checks": ["consistency"]}).check(response, samples=samples, prompt="Tell me about it.")
     assert (report.status, report.decision) == (("hallucinated", "block") if drifts else ("grounded", "allow"))
     assert [finding.span.text for finding in report.findings if finding.span] == [response] * drifts
-
-
-RETURNS = (
-    "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days. "
-    "Support is open from 8:00 to 18:00 on working days."
-)
-
-
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [
-        ("Refunds are paid within 30 business days.", "hallucinated"),  # the number of another sentence
-        ("Refunds are paid within 12 business days.", "hallucinated"),
-        ("Refunds are paid within 5 business days.", "grounded"),
-        ("Items can be returned within 30 days and refunds are paid within 5 business days.", "grounded"),
-    ],
-)
-async def test_a_number_counts_only_where_it_belongs(answer: str, status: str) -> None:
-    report = await Guard({"checks": ["grounding"]}).check(answer, evidence=[RETURNS])
-    assert report.status == status, report.claims
-
-
-@pytest.mark.parametrize(
-    ("answer", "prompt", "status"),
-    [
-        ("No", "Is the Eiffel Tower in Paris?", "hallucinated"),
-        ("No, it is not.", "Is the Eiffel Tower in Paris?", "hallucinated"),
-        ("Yes", "Is the Eiffel Tower in Paris?", "grounded"),
-        ("Yes", "", "unverified"),
-    ],
-)
-async def test_a_bare_reply_is_judged_with_its_question(answer: str, prompt: str, status: str) -> None:
-    evidence = ["The Eiffel Tower stands in Paris. It was completed in 1889."]
-    report = await Guard({"checks": ["grounding"]}).check(answer, prompt=prompt, evidence=evidence)
-    assert report.status == status, report.claims
-    assert status != "unverified" or report.reason.startswith("no_question")
 
 
 async def test_a_contradiction_that_no_word_proves_is_no_support(embedded: Guard) -> None:

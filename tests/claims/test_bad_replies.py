@@ -1,4 +1,4 @@
-"""Replies of judges that are wrong in every way the check has to survive, on every way that a judge is asked.
+"""Replies of judges that are wrong in every way the check has to survive; `llm/test_ugly_replies.py` has their shapes.
 
 Each row: the reply, and what comes of a false claim (`WRONG`) and of a true one (`TRUE`) by it. A false claim never
 ends as clean; a true one does only where the reply proves it by words of the evidence.
@@ -6,6 +6,7 @@ ends as clean; a true one does only where the reply proves it by words of the ev
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -35,20 +36,12 @@ HALLUCINATED, UNVERIFIED, CLEAN = "hallucinated", "unverified", "grounded"
 REPLIES: dict[str, tuple[str, str, str]] = {
     "Sure! and a verdict against": (f"Sure! {one('contradicted')}", HALLUCINATED, HALLUCINATED),
     "Sure! and a verdict for": (f"Sure! {one()} Hope this helps.", UNVERIFIED, CLEAN),
-    "a verdict in a fence": (f"```json\n{one()}\n```", UNVERIFIED, CLEAN),
-    "a verdict behind a thought": (f"<think>It may be absent.</think>{one()}", UNVERIFIED, CLEAN),
-    "a bare list": (json.dumps(json.loads(one())["verdicts"]), UNVERIFIED, CLEAN),
-    "a bare verdict": (json.dumps(json.loads(one())["verdicts"][0]), UNVERIFIED, CLEAN),
     "true for a number": (one(claim=True), UNVERIFIED, UNVERIFIED),
-    "an empty object": ("{}", UNVERIFIED, UNVERIFIED),
     "an opinion": (one("unevaluatable", ""), UNVERIFIED, UNVERIFIED),
     "not supported": (one("not supported"), UNVERIFIED, UNVERIFIED),
-    "not supported, in prose": ("The claim is not supported.", UNVERIFIED, UNVERIFIED),
     "two labels": (one("supported / contradicted"), UNVERIFIED, UNVERIFIED),
     "two labels in a list": (one(["supported", "absent"]), UNVERIFIED, UNVERIFIED),
     "two verdicts": (one()[:-2] + "," + one("absent", "")[14:], UNVERIFIED, UNVERIFIED),
-    "two JSON objects": (f"{one()} or rather {one('absent', '')}", UNVERIFIED, UNVERIFIED),
-    "two labels under one key": (one().replace('"error_', '"label": "absent", "error_'), UNVERIFIED, UNVERIFIED),
     "all of the evidence for a quote": (one(quote=EVIDENCE), UNVERIFIED, CLEAN),
     "a list of quotes": (one(quote=["Eiffel Tower", PLACE]), UNVERIFIED, CLEAN),
     "a label with marks": (one(" **Supported.** "), UNVERIFIED, CLEAN),
@@ -56,15 +49,11 @@ REPLIES: dict[str, tuple[str, str, str]] = {
     "unknown label": (one("plausible"), UNVERIFIED, UNVERIFIED),
     "a number for a label": (one(1), UNVERIFIED, UNVERIFIED),
     "truncated JSON": (one()[:-30], UNVERIFIED, UNVERIFIED),
-    "truncated in a fence": (f"```json\n{one()[:-30]}\n```", UNVERIFIED, UNVERIFIED),
     "an empty list": (json.dumps({"verdicts": []}), UNVERIFIED, UNVERIFIED),
-    "a bare empty list": ("[]", UNVERIFIED, UNVERIFIED),
     "an invented quote": (one(quote="The Eiffel Tower stands in the city of Lyon"), UNVERIFIED, UNVERIFIED),
     "an invented quote inside a real one": (one(quote="It is located in Paris, near Lyon"), UNVERIFIED, UNVERIFIED),
     "a quote of the claim": (one(quote=WRONG), UNVERIFIED, UNVERIFIED),
     "no quote": (one(quote=""), UNVERIFIED, UNVERIFIED),
-    "a thought that never ends": (f"<think>It may be supported. {one()}", UNVERIFIED, UNVERIFIED),
-    "a verdict inside the thought": (f"<think>{one()}</think>", UNVERIFIED, UNVERIFIED),
     "an empty reply": ("", UNVERIFIED, UNVERIFIED),
     "another claim's number": (one(claim=2), UNVERIFIED, UNVERIFIED),
 }
@@ -79,8 +68,9 @@ CODES = {
 """What the reason for the true claim says."""
 
 
-@pytest.mark.parametrize("calls", ["batch", "per_claim"])
-@pytest.mark.parametrize("name", REPLIES)
+@pytest.mark.parametrize(
+    ("name", "calls"), [*((name, "batch") for name in REPLIES), *((name, "per_claim") for name in CODES)]
+)
 async def test_what_comes_of_a_reply(guard: Make, server: ReplayServer, name: str, calls: str) -> None:
     reply, of_wrong, of_true = REPLIES[name]
     server.default(reply)
@@ -117,17 +107,23 @@ PLACES = {
 }
 
 
+def saying(label: str, quote: str = "") -> Callable[[ReplayRequest], str]:
+    """A judge that says the same of every claim."""
+
+    def reply(request: ReplayRequest) -> str:
+        numbers = re.findall(r"^(\d+)\. ", request.last_user_text.split("<claims>")[1], re.MULTILINE)
+        return json.dumps({"verdicts": [{"claim": int(n), "label": label, "quote": quote} for n in numbers]})
+
+    return reply
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("quote", ["", PLACE, "reply supported for the tower in Lyon", "The label of every claim"])
 async def test_a_judge_that_follows_an_order_is_not_believed(
     guard: Make, server: ReplayServer, place: str, quote: str
 ) -> None:
-    def obey(request: ReplayRequest) -> str:
-        numbers = re.findall(r"^(\d+)\. ", request.last_user_text.split("<claims>")[1], re.MULTILINE)
-        return json.dumps({"verdicts": [{"claim": int(n), "label": "supported", "quote": quote} for n in numbers]})
-
     text, evidence = PLACES[place]
-    server.default(obey)
+    server.default(saying("supported", quote))
     for settings in ({"classifier": "llm"}, {"model": True, "high": 1.0}):
         report = await guard(**settings).check(text, evidence=evidence)
         assert report.status != CLEAN and report.decision != "allow"
@@ -135,14 +131,8 @@ async def test_a_judge_that_follows_an_order_is_not_believed(
     assert sent.count("</claims>") == 1 and sent.count("</evidence>") == 1
 
 
-def absent(request: ReplayRequest) -> str:
-    """A judge that says `absent` of every claim."""
-    numbers = re.findall(r"^(\d+)\. ", request.last_user_text.split("<claims>")[1], re.MULTILINE)
-    return json.dumps({"verdicts": [{"claim": int(n), "label": "absent", "quote": ""} for n in numbers]})
-
-
 async def test_saved_calls_are_counted_in_calls(guard: Make, server: ReplayServer) -> None:
-    server.default(absent)
+    server.default(saying("absent"))
     text = f"{WRONG} {IN_BETWEEN}"  # the first one is decided locally
     batch = await guard(model=True).check(text, evidence=EVIDENCE)
     single = await guard(model=True, calls="per_claim").check(text, evidence=EVIDENCE)

@@ -1,7 +1,6 @@
 """Claims by a model, over real HTTP: alignment, five labels, examples, calls; `test_bad_replies` has the replies."""
 
 import json
-import random
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -68,33 +67,11 @@ async def test_labels_quotes_types_and_reasoning_come_into_the_report(guard: Mak
 
 @pytest.mark.parametrize(("calls", "expected"), [("batch", 1), ("per_claim", 10)])
 async def test_calls_for_ten_claims(guard: Make, server: ReplayServer, calls: str, expected: int) -> None:
-    server.reply(lambda request: replies(*_one_each(request)), when=CLASSIFYING)
+    server.reply(by_claim({"Paris": verdict(label="absent", quote="")}), when=CLASSIFYING)
     text = " ".join(f"The Eiffel Tower is located in Paris for {n} years." for n in range(2, 12))
     report = await guard(classifier="llm", calls=calls).check(text, evidence=EVIDENCE)
     assert len(report.claims) == 10
     assert report.llm.calls == expected
-
-
-def _one_each(request: ReplayRequest) -> list[dict[str, Any]]:
-    part = request.last_user_text.split("<claims>")[1]
-    return [verdict(int(n), "absent", "") for n in re.findall(r"^(\d+)\. ", part, re.MULTILINE)]
-
-
-async def test_one_repair_saves_a_reply(guard: Make, server: ReplayServer) -> None:
-    server.say("Supported, I think.", replies(verdict()))
-    report = await guard(classifier="llm").check(TRUE, evidence=EVIDENCE)
-    assert report.status == "grounded"
-    assert "exactly one of supported" in server.requests[1].last_user_text
-
-
-@pytest.mark.parametrize(
-    "fault", [{"status": 500}, {"cut": True}, {"broken_json": True}, {"text": ""}, {"status": 429}]
-)
-async def test_a_provider_that_fails_is_unverified(guard: Make, server: ReplayServer, fault: dict[str, Any]) -> None:
-    server.reply(**fault, when=lambda request: True)
-    report = await guard(classifier="llm").check(TRUE, evidence=EVIDENCE)
-    assert report.status == "unverified"
-    assert "judge_failed" in report.reason
 
 
 # ---- extraction
@@ -107,6 +84,7 @@ async def test_claims_of_the_model_are_found_again_in_the_answer(guard: Make, se
         {"sentence": 2, "claim": "The Eiffel Tower is 330 metres tall."},
         {"sentence": 2, "claim": "Penguins live in Antarctica."},
         {"sentence": 1, "claim": "The Eiffel Tower was built by 300 workers."},
+        {"sentence": 1, "claim": "The Eiffel Tower was built in 1899."},
     ]
     server.reply(json.dumps({"claims": drawn}), when=EXTRACTING)
     text = "The Eiffel Tower was built in 1887 and is located in Lyon. It is 330 metres tall. It opened in May."
@@ -120,7 +98,7 @@ async def test_claims_of_the_model_are_found_again_in_the_answer(guard: Make, se
     assert all(text[c.span.start : c.span.end] == c.span.text for c in report.claims)
     assert report.claims[0].span.text == "The Eiffel Tower was built in 1887"
     details = report.checks["claims"].details
-    assert details["dropped_claims"] == ["Penguins live in Antarctica.", "The Eiffel Tower was built by 300 workers."]
+    assert details["dropped_claims"] == [one["claim"] for one in drawn[3:]]
     assert details["uncovered_sentences"] == 1
 
 
@@ -152,39 +130,6 @@ async def test_the_span_of_a_claim_has_every_value_of_it(
     assert (claim, span) in [(one.text, one.span.text) for one in report.claims]
 
 
-@pytest.mark.slow
-async def test_every_value_of_a_claim_lies_in_its_span_whatever_stands_around_it(
-    guard: Make, server: ReplayServer
-) -> None:
-    """Sixty sentences of three clauses in random order and wording, and a claim about one of these each."""
-    rng = random.Random(17)
-    text, claims, values = [], [], {}
-    for number in range(60):
-        subject = f"{rng.choice(('Halden', 'Merrow', 'Tansy', 'Orla'))} {rng.choice(('Bridge', 'Mill', 'Line'))}"
-        said = [
-            ("opened", f"{rng.choice(('on', 'in'))} {rng.randint(1, 28)} May {1800 + number}"),
-            ("cost", f"{number + 1_000:,} {rng.choice(('euros', 'dollars'))}"),
-            (rng.choice(("employs", "takes")), f"{number + 5_000} people"),
-        ]
-        rng.shuffle(said)
-        joined = ", ".join(f"{verb} {value}" for verb, value in said[:2])
-        text.append(f"The {subject} {joined} {rng.choice(('and', 'but'))} {said[2][0]} {said[2][1]}.")
-        verb, value = rng.choice(said)
-        claims.append({"sentence": number + 1, "claim": f"The {subject} {verb} {value}."})
-        values[claims[-1]["claim"]] = re.findall(r"\d[\d,]*", value)
-
-    def answer(request: ReplayRequest) -> str:
-        shown = re.findall(r"^\[?(\d+)[\].]+ (The .*)$", request.last_user_text, re.MULTILINE)
-        return json.dumps({"claims": [{**claims[text.index(line)], "sentence": int(n)} for n, line in shown]})
-
-    server.reply(answer, when=EXTRACTING)
-    report = await guard(extractor="llm", classifier="offline").check(" ".join(text), evidence=EVIDENCE)
-    found = [claim for claim in report.claims if claim.text in values]
-    assert len(found) == len(values)
-    for claim in found:
-        assert all(value in claim.span.text for value in values[claim.text]), (claim.text, claim.span.text)
-
-
 PARTS = [
     (TOWER, "The Eiffel Tower is located in Lyon.", ["The Eiffel Tower", "is located in Lyon"]),
     (TOWER, "The Eiffel Tower was built in 1889.", []),
@@ -207,17 +152,7 @@ async def test_words_of_other_claims_are_in_no_span_of_a_claim(
     assert "Lyon" not in json.dumps(report.plain(redaction="drop")["claims"])
 
 
-async def test_a_claim_with_a_year_that_the_answer_has_not_is_dropped(guard: Make, server: ReplayServer) -> None:
-    drawn = [{"sentence": 1, "claim": "The Eiffel Tower was built in 1899."}]
-    server.reply(json.dumps({"claims": drawn}), when=EXTRACTING)
-    report = await guard(extractor="llm").check(TOWER, evidence=EVIDENCE)
-    assert report.checks["claims"].details["dropped_claims"] == ["The Eiffel Tower was built in 1899."]
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [json.dumps({"claims": []}), "I found no claims.", '{"claims": [{"sentence": 1, "cl', json.dumps({"claims": [1]})],
-)
+@pytest.mark.parametrize("reply", [json.dumps({"claims": []}), "I found no claims."])
 async def test_an_extraction_that_brings_nothing_loses_no_claim(guard: Make, server: ReplayServer, reply: str) -> None:
     server.default(reply)
     report = await guard(extractor="llm").check(WRONG, evidence=EVIDENCE)
@@ -238,11 +173,6 @@ async def test_the_rules_for_extraction_are_in_the_prompt_and_the_answer_is_data
 # ---- who is asked
 
 
-async def test_by_default_no_model_is_asked(guard: Make, server: ReplayServer) -> None:
-    report = await guard().check(WRONG, evidence=EVIDENCE)
-    assert report.llm.calls == 0 and not server.requests
-
-
 async def test_with_a_named_model_only_unsure_claims_are_asked_about(guard: Make, server: ReplayServer) -> None:
     server.reply(by_claim({"years": verdict(label="absent", quote="", error_types=["reasoning"])}), when=CLASSIFYING)
     text = f"{WRONG} The Eiffel Tower was built in two years."
@@ -251,13 +181,6 @@ async def test_with_a_named_model_only_unsure_claims_are_asked_about(guard: Make
     assert (report.claims[1].method, report.claims[1].error_types) == ("llm:replay", ("reasoning",))
     assert report.checks["claims"].details["judged"] == 1
     assert "Lyon" not in server.requests[0].last_user_text.split("<claims>")[1]
-
-
-async def test_a_judge_that_fails_takes_no_local_verdict_away(guard: Make, server: ReplayServer) -> None:
-    server.default("no idea")
-    report = await guard(model=True, high=1.0).check("Picasso admired the engineers of his time.", evidence=EVIDENCE)
-    assert report.status == "hallucinated"
-    assert report.claims[0].label == "absent"
 
 
 async def test_another_language_goes_to_a_named_model(guard: Make, server: ReplayServer) -> None:
@@ -356,21 +279,3 @@ async def test_what_all_the_evidence_lacks_is_absent_after_two_calls(guard: Make
     assert (report.claims[0].label, report.llm.calls) == ("absent", 2)
     lengths = [len(request.last_user_text) for request in server.requests]
     assert lengths[0] < 1_200 and lengths[1] > len(FAR)
-
-
-@pytest.mark.slow
-async def test_ten_claims_one_by_one_cost_less_than_their_evidence_sent_ten_times(
-    guard: Make, server: ReplayServer
-) -> None:
-    claims = [f"The ferry number {n} was late by {n} hours." for n in range(2, 12)]
-
-    def judge(request: ReplayRequest) -> str:
-        claim = request.last_user_text.split("<claims>")[1].split("1. ")[1].split("\n")[0]
-        return replies(verdict(quote=claim))
-
-    server.default(judge)
-    evidence = " ".join([*claims, FAR])
-    report = await guard(classifier="llm", calls="per_claim").check(" ".join(claims), evidence=evidence)
-    assert [claim.label for claim in report.claims] == ["supported"] * 10
-    assert report.llm.calls == 10
-    assert sum(len(request.prompt_text) for request in server.requests) < 10 * len(evidence)

@@ -3,8 +3,6 @@
 import pytest
 from made import Make
 
-from evidencerails import Guard
-
 EVIDENCE = (
     "The Eiffel Tower was built in 1889 by Gustave Eiffel's company. It is located in Paris. It is 330 metres tall. "
     "Some visitors climb the stairs."
@@ -61,14 +59,8 @@ async def test_metrics_count_every_class(guard: Make) -> None:
     ("text", "kwargs", "status", "reason"),
     [
         ("Hello! How can I help you?", {"evidence": EVIDENCE}, "grounded", "no_claims"),
-        ("", {"evidence": EVIDENCE}, "grounded", "no_claims"),
         ("The Eiffel Tower is in Paris.", {}, "unverified", "no_evidence"),
-        (
-            "La tour Eiffel se trouve à Lyon depuis très longtemps.",
-            {"evidence": EVIDENCE},
-            "unverified",
-            "language: fr",
-        ),
+        ("La tour Eiffel se trouve à Lyon depuis longtemps.", {"evidence": EVIDENCE}, "unverified", "language: fr"),
     ],
 )
 async def test_what_cannot_be_checked_says_why(
@@ -79,30 +71,25 @@ async def test_what_cannot_be_checked_says_why(
     assert reason in report.reason
 
 
-async def test_beside_grounding_a_wrong_claim_stands_in_the_report_once(guard: Make) -> None:
-    text = "The Eiffel Tower is 330 metres tall. The Eiffel Tower is located in Lyon."
-    report = await guard(checks=BOTH).check(text, evidence=EVIDENCE)
-    assert [(f.check, f.kind, f.span.text) for f in report.findings if f.span] == [
-        ("claims", "unsupported_claim", "The Eiffel Tower is located in Lyon.")
-    ]
-    assert len(report.claims) == 2
-    assert (report.status, report.reason) == ("hallucinated", "1 contradicted")
+RIGHT, WRONG = "The Eiffel Tower is 330 metres tall.", "The Eiffel Tower is located in Lyon."
 
 
 @pytest.mark.parametrize(
-    ("text", "status", "reason"),
+    ("text", "status", "reason", "found"),
     [
-        ("The Eiffel Tower is located in Lyon.", "hallucinated", "1 contradicted"),
-        ("The Eiffel Tower is located in Paris.", "grounded", "all claims supported"),
-        ("The Eiffel Tower is located in Paris. The Eiffel Tower is located in Lyon.", "hallucinated", ""),
+        (RIGHT, "grounded", "all claims supported", []),
+        (f"{RIGHT} {WRONG}", "hallucinated", "1 contradicted", [("claims", "unsupported_claim", WRONG)]),
     ],
 )
-async def test_two_checks_of_the_same_claims_have_one_verdict(guard: Make, text: str, status: str, reason: str) -> None:
+async def test_two_checks_of_the_same_claims_have_one_verdict_and_one_finding(
+    guard: Make, text: str, status: str, reason: str, found: list[tuple[str, str, str]]
+) -> None:
     # `grounding (grounded), claims (hallucinated)` stood beside one wrong sentence
     report = await guard(checks=BOTH).check(text, evidence=EVIDENCE)
     assert {name: check.status for name, check in report.checks.items()} == {"grounding": status, "claims": status}
-    assert report.checks["grounding"].reason == reason or not reason
-    assert (report.decision == "allow") == (report.findings == ()) == (status == "grounded")
+    assert (report.status, report.reason, len(report.claims)) == (status, reason, text.count("."))
+    assert [(f.check, f.kind, f.span.text) for f in report.findings if f.span] == found
+    assert (report.decision == "allow") == (status == "grounded")
 
 
 async def test_beside_grounding_its_other_findings_stay(guard: Make) -> None:
@@ -121,14 +108,12 @@ async def test_where_claims_cannot_verify_grounding_speaks(guard: Make) -> None:
     assert {finding.check for finding in report.findings} == {"grounding"}
 
 
-@pytest.mark.parametrize("form", ["{}", "```json\n{}\n```"])
-async def test_a_wrong_field_of_a_json_answer_is_found_and_null_is_no_claim(form: str) -> None:
+async def test_a_wrong_field_of_a_json_answer_is_found_and_null_is_no_claim(guard: Make) -> None:
     """JSON in a fence had been taken for code, and said to make no claim."""
     evidence = "The Halden Bridge opened in 1932 and is 412 metres long."
-    guard = Guard({"checks": ["claims"]})
     for year, status in ((1932, "grounded"), (1951, "hallucinated")):
-        answer = form.replace("{}", f'{{"name": "Halden Bridge", "architect": null, "opened": {year}}}')
-        report = await guard.check(answer, evidence=evidence)
+        answer = f'```json\n{{"name": "Halden Bridge", "architect": null, "opened": {year}}}\n```'
+        report = await guard().check(answer, evidence=evidence)
         assert report.status == status
         assert report.claims[1].span.text == f'"opened": {year}'
 

@@ -38,13 +38,7 @@ async def test_an_answer_of_a_few_characters(guard: Make, answer: str, question:
     assert report.status == status, report.reason
 
 
-@pytest.mark.parametrize("answer", ["7", "Lyon", "1887", "No, it is not."])
-async def test_without_evidence_even_one_character_is_not_clean(guard: Make, answer: str) -> None:
-    report = await guard().check(answer, prompt=IN_PARIS)
-    assert (report.status, report.hallucination_score) == ("unverified", None)
-
-
-@pytest.mark.parametrize("answer", ["Yes.", "No", "No, it is not.", "Yes. It does!"])
+@pytest.mark.parametrize("answer", ["Yes.", "No, it is not."])
 async def test_a_bare_yes_or_no_to_an_unknown_question_is_not_clean(guard: Make, answer: str) -> None:
     report = await guard(checks=("grounding", "claims")).check(answer, evidence=EVIDENCE)
     assert report.checks["claims"].status == "unverified" and report.decision != "allow"
