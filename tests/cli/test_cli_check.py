@@ -25,10 +25,9 @@ def test_a_grounded_answer_exits_0(evidencerails: Run) -> None:
     assert "│ supported │" in done.out
 
 
-@pytest.mark.slow
-def test_a_hallucinated_answer_exits_1_and_shows_words_and_evidence(process: Run, tmp_path: Path) -> None:
+def test_a_hallucinated_answer_exits_1_and_shows_words_and_evidence(evidencerails: Run, tmp_path: Path) -> None:
     (tmp_path / "terms.txt").write_text(SOURCE)
-    done = process("check", "-r", WRONG, "--evidence", tmp_path / "terms.txt")
+    done = evidencerails("check", "-r", WRONG, "--evidence", tmp_path / "terms.txt")
     assert done.code == 1
     assert "Refunds are paid within ⟦20⟧ business days." in done.out
     assert "contradicted" in done.out and "terms.txt" in done.out
@@ -60,14 +59,6 @@ def test_the_answer_comes_from_a_file_or_standard_input(evidencerails: Run, tmp_
     assert done.code == 1
 
 
-def test_tool_calls_are_checked_though_another_check_is_named(evidencerails: Run, tmp_path: Path) -> None:
-    (tmp_path / "calls.json").write_text('[{"name": "drop"}]')
-    (tmp_path / "tools.json").write_text('[{"name": "lookup"}]')
-    files = ("--tool-calls", tmp_path / "calls.json", "--tools", tmp_path / "tools.json")
-    done = evidencerails("check", "-r", GROUNDED, "-t", SOURCE, "--check", "grounding", *files)
-    assert (done.code, "1 unknown_tool" in done.err) == (1, True)
-
-
 def test_samples_alone_are_compared_with_the_answer(evidencerails: Run, tmp_path: Path) -> None:
     others = ["The bridge opened in 1932.", "The bridge opened in 1932."]
     (tmp_path / "samples.json").write_text(json.dumps(others))
@@ -84,14 +75,6 @@ def test_settings_come_from_a_file_or_a_config_folder(evidencerails: Run, tmp_pa
     for place in (tmp_path, tmp_path / "other.yml"):
         done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "--config", place, "--json")
         assert json.loads(done.out)["decided_by"] == "policies[1]"
-
-
-def test_a_redacted_report_shows_no_text(evidencerails: Run, tmp_path: Path) -> None:
-    (tmp_path / "s.yml").write_text("redaction: hash\n")
-    for extra in ((), ("--json",)):
-        done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "-c", tmp_path / "s.yml", *extra)
-        assert done.code == 1
-        assert "20 business" not in done.out + done.err and "5 business" not in done.out
 
 
 @pytest.mark.parametrize(
@@ -130,6 +113,9 @@ def test_hostile_text_reaches_the_terminal_harmless(evidencerails: Run) -> None:
     hostile = "\x1b]0;owned\x07[bold]Refunds[/bold] are paid within \u202e20\u202c business days.\x00"
     done = evidencerails("check", "-f", "-", "-t", SOURCE + " \x1b[2J", stdin=hostile)
     assert done.code in (1, 3)
+    assert "\\x1b]0;owned\\x07[bold]Refunds[/bold] are paid" in " ".join(
+        done.out.replace("⟦", "").replace("⟧", "").split()
+    )
     assert not [c for c in done.out + done.err if (ord(c) < 32 and c != "\n") or c in "\x7f\u202e\u202c"]
 
 
@@ -182,10 +168,13 @@ def test_a_repair_is_shown_with_its_diff(evidencerails: Run, repairing: Any, tmp
     assert f">{GROUNDED}</div>" in page and f"-{WRONG}\n+{GROUNDED}</pre>" in page
 
 
-def test_redaction_hides_the_repaired_text(evidencerails: Run, repairing: Any) -> None:
+@pytest.mark.parametrize("extra", [(), ("--json",)])
+def test_redaction_hides_the_answer_and_the_repaired_text(
+    evidencerails: Run, repairing: Any, extra: tuple[str, ...]
+) -> None:
     repairing[0].write_text(repairing[0].read_text() + "redaction: hash\n")
-    done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0])
-    assert "repair repaired" in done.out
+    done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0], *extra)
+    assert done.code == 1 and "repaired" in done.out
     assert "business days" not in done.out + done.err
 
 

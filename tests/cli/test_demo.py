@@ -37,14 +37,6 @@ def test_each_scene_ends_as_its_title_says(evidencerails: Run) -> None:
     assert "no_evidence" in turns[5]["reports"][0]["reason"]
 
 
-def test_the_flagged_claim_and_its_evidence_are_shown(evidencerails: Run) -> None:
-    done = evidencerails("demo")
-    assert done.code == 0
-    assert "sources:   recordings.md (300 words)" in done.out
-    assert "the oldest ⟦recordings⟧ are ⟦removed automatically⟧" in done.out
-    assert "1: When the space is full, new recordings" in done.out
-
-
 def test_the_demo_plays_a_part_of_the_support_bot(repository: Path) -> None:
     bot = repository / "examples" / "support_bot"
     data = yaml.safe_load(DATA.read_text(encoding="utf-8"))
@@ -56,6 +48,10 @@ def test_the_demo_plays_a_part_of_the_support_bot(repository: Path) -> None:
     assert len(played) == 5 and answers.issuperset(played)
 
 
-def test_it_works_from_the_root_of_the_source_tree(process: Run, repository: Path) -> None:
+def test_it_shows_claims_and_evidence_also_in_the_source_tree(evidencerails: Run, repository: Path) -> None:
     """NeMo loads `./actions` of the current directory, and looks there first for import paths."""
-    assert process("demo", cwd=repository).code == 0
+    done = evidencerails("demo", cwd=repository)
+    assert done.code == 0
+    assert "sources:   recordings.md (300 words)" in done.out
+    assert "the oldest ⟦recordings⟧ are ⟦removed automatically⟧" in done.out
+    assert "1: When the space is full, new recordings" in done.out

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -121,9 +122,7 @@ STREAMING = "    streaming: {enabled: true, stream_first: false}\n"
 @pytest.mark.parametrize(
     ("flow", "policies"), [("check logic", ""), ("check grounding", ", policies: [{when: {}, then: regenerate}]")]
 )
-def test_a_stream_is_judged_by_what_came_of_its_chunks(
-    examined: Examined, tmp_path: Path, flow: str, policies: str
-) -> None:
+def test_a_stream_is_judged_by_what_came_of_its_chunks(examined: Examined, flow: str, policies: str) -> None:
     """The whole text's own decision is milder, and a repair of it took the clean answer that was planted next."""
     config = SOUND.replace("check grounding", flow).replace("always}", f"always{policies}}}")
     code, rows, _ = examined(config + STREAMING)
@@ -132,34 +131,46 @@ def test_a_stream_is_judged_by_what_came_of_its_chunks(
     assert seen["stream_async"] == ("blocked", "passed", "")
 
 
-@pytest.mark.parametrize("form", ["plain", "markdown", "html"])
-def test_an_answer_with_marks_inside_is_not_taken_for_a_blocked_one(examined: Examined, form: str) -> None:
-    settings = f"always, annotation: {{format: {form}}}, policies: [{{when: {{}}, then: annotate}}]"
-    code, rows, _ = examined(SOUND.replace("check grounding", "check logic").replace("always", settings))
-    assert code == 0
-    assert {(row["planted"], row["clean"]) for row in rows} == {("warned", "passed")}
+def set_to(settings: str, flow: str = "check grounding", more: str = "") -> str:
+    """A sound config with other settings than `activation: always`, and perhaps another rail."""
+    return SOUND.replace("{activation: always}", settings).replace("check grounding", flow) + more
 
 
 PARCELS = {"kb/parcels.md": "# Parcels\n\nParcels arrive within 3 business days.\n"}
-EVIDENCE_FROM = {
-    "knowledge base alone": ("[knowledge_base]", PARCELS, ""),
-    "knowledge base first": ("[knowledge_base, variable]", PARCELS, ""),
-    "system messages": ("[system_context]", {}, ""),
-    "tool messages": ("[tool_messages]", {}, ""),
-    "passthrough with a knowledge base": (
-        "[variable, knowledge_base, system_context]", PARCELS, "passthrough: true\n"),
+MARKED = "{{activation: always, annotation: {{format: {}}}, policies: [{{when: {{}}, then: annotate}}]}}"
+ALLOWED = "{activation: always, policies: [{when: {kind: unsupported_claim}, then: allow}]}"
+SCHEMA = "{activation: always, structure: {constrain: response_format, schema: {type: object, required: [a]}}}"
+SOURCES = "{ids: {kind: callable, function: 'builtins:bool'}}, entities: {ids: {sources: [ids]}}"
+FOUND_IN = "{{activation: always, evidence: {{from: {}}}}}"
+PROVEN: dict[str, tuple[str, dict[str, str], str]] = {
+    **{f"{form} marks inside": (set_to(MARKED.format(form), "check logic"), {}, "warned")
+       for form in ("markdown", "html")},
+    "shadow": (set_to("{activation: shadow}"), {}, "passed"),
+    "found_but_allowed": (set_to(ALLOWED), {}, "passed"),
+    "a schema": (set_to(SCHEMA, "check structure"), {}, "blocked"),
+    "no schema": (set_to("{activation: always}", "check structure"), {}, "blocked"),
+    "logic": (set_to("{activation: always}", "check logic"), {}, "warned"),
+    "sources that are stood in for": (
+        set_to(f"{{activation: always, knowledge: {{sources: {SOURCES}}}}}", "check knowledge"), {}, "blocked"),
+    "evidence in the knowledge base alone": (set_to(FOUND_IN.format("[knowledge_base]")), PARCELS, "blocked"),
+    "evidence in the knowledge base first": (set_to(FOUND_IN.format("[knowledge_base, variable]")), PARCELS, "blocked"),
+    "evidence in system messages": (set_to(FOUND_IN.format("[system_context]")), {}, "blocked"),
+    "evidence in tool messages": (set_to(FOUND_IN.format("[tool_messages]")), {}, "blocked"),
+    "evidence of a passthrough app": (
+        set_to(FOUND_IN.format("[variable, knowledge_base, system_context]"), more="passthrough: true\n"),
+        PARCELS, "blocked"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("places", "files", "more"), EVIDENCE_FROM.values(), ids=EVIDENCE_FROM.keys())
-def test_the_evidence_is_planted_where_the_rails_look_for_it(
-    examined: Examined, places: str, files: dict[str, str], more: str
-) -> None:
-    config = SOUND.replace("always", f"always, evidence: {{from: {places}}}") + more
-    code, rows, _ = examined({"config.yml": config, **files})
+@pytest.mark.parametrize("name", PROVEN)
+def test_a_rail_is_proven_with_what_its_settings_need(examined: Examined, name: str) -> None:
+    """An answer with marks inside is none that was blocked; what is found and let pass is proven by its report."""
+    config, files, effect = PROVEN[name]
+    code, rows, problems = examined({"config.yml": config, **files})
     assert [row["why"] for row in rows if not row["fires"]] == []
-    assert {(row["planted"], row["clean"]) for row in rows} == {("blocked", "passed")}
+    assert {(row["planted"], row["clean"]) for row in rows} == {(effect, "passed")}
     assert code == 0
+    assert problems >= {name} if effect == "passed" else not problems & {"shadow", "found_but_allowed"}
 
 
 @pytest.mark.parametrize(
@@ -174,25 +185,25 @@ def test_colang_2_finds_the_evidence_where_its_settings_say(examined: Examined, 
 
 
 @pytest.mark.parametrize(
-    ("evidence", "name", "is_found"),
+    ("evidence", "read"),
     [
-        ("{}", "evidence", True),
-        ("{}", "stakes", True),
-        ("{}", "response_schema", True),
-        ("{}", "sources", False),
-        ("{variable: sources}", "sources", True),
-        ("{from: [knowledge_base]}", "evidence", False),
+        ("{}", {"evidence", "stakes", "response_schema"}),
+        ("{variable: sources}", {"sources", "stakes", "response_schema"}),
+        ("{from: [knowledge_base]}", {"stakes", "response_schema"}),
     ],
 )
 def test_a_variable_that_a_flow_keeps_to_itself_is_an_error(
-    examined: Examined, evidence: str, name: str, is_found: bool
+    evidencerails: Run, tmp_path: Path, evidence: str, read: set[str]
 ) -> None:
     config = COLANG_2["config.yml"].replace("always", f"always, evidence: {evidence}")
-    asks = f'\nflow ask for it\n  ${name} = "x"\n'
-    shares = asks.replace("it\n", f"it\n  global ${name}\n")
-    for flow, expected in ((asks, is_found), (shares, False)):
-        _, _, problems = examined({"config.yml": config, "main.co": COLANG_2["main.co"] + flow, **PARCELS})
-        assert ("variable_not_global" in problems) is expected
+    sets = [f'  ${name} = "x"\n' for name in ("evidence", "stakes", "response_schema", "sources")]
+    shared = [f"  global {line.split()[0]}\n{line}" for line in sets]
+    flows = f"\nflow keeps it\n{''.join(sets)}\nflow shares it\n{''.join(shared)}"
+    files = {"config.yml": config, "main.co": COLANG_2["main.co"] + flows, **PARCELS}
+    done = evidencerails("doctor", written(tmp_path / "app", files))
+    assert done.code == 1
+    found = re.findall(r"\[variable_not_global\] flow '(.+)' sets \$(\w+)", done.err)
+    assert sorted(found) == sorted(("keeps it", name) for name in read)
 
 
 REPLACES = "def check_grounding():\n    return False\n"
@@ -206,7 +217,6 @@ EIGHT = [
 ]
 EIGHT.append("self check hallucination")
 BROKEN: dict[str, tuple[dict[str, str], str, int]] = {
-    "no import": ({"config.yml": MODELS + GROUNDING}, "no_import", 1),
     "no import of eight rails": (
         {"config.yml": MODELS + f"rails: {{output: {{flows: [{', '.join(EIGHT)}]}}}}\n"}, "no_import", 1),
     "no rail": ({"config.yml": MODELS + IMPORT}, "no_rail", 1),
@@ -260,8 +270,7 @@ def test_what_keeps_a_rail_silent_is_found(examined: Examined, files: dict[str, 
     assert code or all(row["fires"] for row in rows)
 
 
-def test_flags_that_the_program_sets_are_accepted_when_told(examined: Examined, tmp_path: Path) -> None:
-    assert examined(NO_FLAG)[0] == 1
+def test_flags_that_the_program_sets_are_accepted_when_told(examined: Examined) -> None:
     assert examined(NO_FLAG, "--flags-in-app")[0] == 0
 
 
@@ -271,39 +280,30 @@ def test_a_passthrough_app_without_activation_cannot_be_reached_by_a_flag(eviden
     assert done.code == 1 and "set `activation: always`" in done.err
 
 
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [("shadow", "shadow"), ("always, policies: [{when: {kind: unsupported_claim}, then: allow}]", "found_but_allowed")],
-)
-def test_what_is_found_and_let_pass_is_proven_by_its_report(
-    examined: Examined, tmp_path: Path, settings: str, problem: str
-) -> None:
-    code, rows, problems = examined(SOUND.replace("always", settings))
-    assert {(row["planted"], row["clean"], row["fires"]) for row in rows} == {("passed", "passed", True)}
-    assert (code, problem in problems) == (0, True)
-
-
-def test_the_table_names_flow_flag_and_mode(process: Run, tmp_path: Path) -> None:
-    done = process("doctor", written(tmp_path / "app", {"config.yml": SOUND}))
+def test_the_table_names_flow_flag_and_mode(evidencerails: Run, tmp_path: Path) -> None:
+    done = evidencerails("doctor", written(tmp_path / "app", {"config.yml": SOUND}))
     assert done.code == 0
     assert "check grounding │ $check_grounding │ general" in done.out
 
 
-EMPTY = "config.yml' is empty; expected settings"
+FIRST_NAME = "ground" + "rails"
+UNREADABLE: list[tuple[str, dict[str, str] | None, str]] = [
+    ("doctor", None, "give the folder that holds your config.yml"),
+    ("doctor", {}, "no YAML file in"),
+    ("doctor", {"notes.txt": "models: []"}, "no YAML file in"),
+    ("doctor", {"config.yml": "models: [\n"}, "ParserError"),  # NeMo's reason
+    ("doctor", {"config.yml": "# nothing\n"}, "config.yml' is empty; expected settings"),
+    ("init", {"config.yml": ""}, "config.yml' is empty; expected settings"),
+    ("doctor", {"config.yml": "- a\n"}, "holds a list; expected settings"),
+    ("doctor", {"config.yml": SOUND.replace("{evidencerails:", f"{{{FIRST_NAME}:")}, "write 'evidencerails'"),
+    ("init", {"config.yml": SOUND.replace("evidencerails/", f"{FIRST_NAME}/")}, "write 'evidencerails/plugin'"),
+    ("doctor", {**COLANG_2, "main.co": COLANG_2["main.co"].replace("evidencerails.", f"{FIRST_NAME}.")},
+     "write 'evidencerails.plugin'"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("command", "files", "message"),
-    [
-        ("doctor", None, "give the folder that holds your config.yml"),
-        ("doctor", {}, "no YAML file in"),
-        ("doctor", {"notes.txt": "models: []"}, "no YAML file in"),
-        ("doctor", {"config.yml": "models: [\n"}, "ParserError"),  # NeMo's reason
-        *((command, {"config.yml": text}, EMPTY) for command in ("doctor", "init") for text in ("", "# nothing\n")),
-        *((command, {"config.yml": "- a\n"}, "holds a list; expected settings") for command in ("doctor", "init")),
-    ],
-)
-def test_what_is_no_config_is_wrong_usage(
+@pytest.mark.parametrize(("command", "files", "message"), UNREADABLE)
+def test_what_is_no_config_or_has_the_first_name_of_the_product_is_wrong_usage(
     evidencerails: Run, tmp_path: Path, command: str, files: dict[str, str] | None, message: str
 ) -> None:
     (tmp_path / "app").touch() if files is None else (tmp_path / "app").mkdir()
@@ -324,38 +324,10 @@ def test_live_uses_the_models_of_the_config(server: ReplayServer, examined: Exam
 AGENT = "passthrough: true\nrails: {tool_output: {flows: [check tool calls]}}\n"
 
 
-def test_tool_rails_are_proven_with_calls(examined: Examined, tmp_path: Path) -> None:
+def test_tool_rails_are_proven_with_calls(examined: Examined) -> None:
     code, rows, codes = examined(MODELS + IMPORT + AGENT)
     assert (code, codes) == (0, set())
     assert [(row["flow"], row["clean"], row["fires"]) for row in rows] == [("check tool calls", "passed", True)]
-
-
-def test_check_knowledge_is_proven_with_a_source_that_stands_in(examined: Examined, tmp_path: Path) -> None:
-    flow = "rails: {output: {flows: [check knowledge]}}\n"
-    own = "{sources: {ids: {kind: callable, function: 'builtins:bool'}}, entities: {ids: {sources: [ids]}}}"
-    settings = f"custom_data: {{evidencerails: {{activation: always, knowledge: {own}}}}}\n"
-    code, rows, _ = examined(MODELS + IMPORT + settings + flow)
-    assert code == 0 and {row["planted"] for row in rows} == {"blocked"}
-
-
-SCHEMA = "{activation: always, structure: {constrain: response_format, schema: {type: object, required: [a]}}}"
-
-
-@pytest.mark.parametrize(
-    ("flow", "settings", "effect"),
-    [
-        ("check structure", SCHEMA, "blocked"),
-        ("check structure", "{activation: always}", "blocked"),
-        ("check logic", "{activation: always}", "warned"),
-    ],
-)
-def test_rails_of_form_and_logic_fire_on_plants_of_their_own(
-    examined: Examined, flow: str, settings: str, effect: str
-) -> None:
-    config = SOUND.replace("{activation: always}", settings).replace("check grounding", flow)
-    code, rows, _ = examined(config)
-    assert code == 0
-    assert {(row["flow"], row["planted"], row["clean"]) for row in rows} == {(flow, effect, "passed")}
 
 
 def test_a_config_with_all_that_its_rails_need_has_no_problem(examined: Examined) -> None:
@@ -420,27 +392,6 @@ def test_flows_that_are_found_by_likeness_alone_each_prove_their_own_rail(examin
     code, rows, _ = examined({"config.yml": config, "flows.co": THREE_FLAGS})
     assert [row["why"] for row in rows if not row["fires"]] == []
     assert code == 0
-
-
-FIRST_NAME = "ground" + "rails"
-OLD = {
-    "settings": ({"config.yml": SOUND.replace("{evidencerails:", f"{{{FIRST_NAME}:")}, "write 'evidencerails'"),
-    "import path": ({"config.yml": SOUND.replace("evidencerails/", f"{FIRST_NAME}/")}, "write 'evidencerails/plugin'"),
-    "Colang 2": (
-        {**COLANG_2, "main.co": COLANG_2["main.co"].replace("evidencerails.", f"{FIRST_NAME}.")},
-        "write 'evidencerails.plugin'",
-    ),
-}
-
-
-@pytest.mark.parametrize(("files", "remedy"), OLD.values(), ids=OLD.keys())
-@pytest.mark.parametrize("command", ["doctor", "init"])
-def test_a_config_with_the_first_name_of_the_product_says_what_to_write(
-    evidencerails: Run, tmp_path: Path, command: str, files: dict[str, str], remedy: str
-) -> None:
-    done = evidencerails(command, written(tmp_path / "app", files))
-    assert done.code == 2 and done.err.count("\n") == 1
-    assert remedy in done.err
 
 
 def test_the_engine_refuses_settings_under_the_first_name(evidencerails: Run, tmp_path: Path) -> None:

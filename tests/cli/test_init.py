@@ -110,14 +110,6 @@ def test_colang_2_gets_an_import_and_a_call_in_its_output_rails(folder: Path, fi
     assert contents(folder) == before
 
 
-def test_colang_2_with_the_whole_library_is_left_alone(folder: Path, capsys: Capture) -> None:
-    main = "import core\nimport nemoguardrails.library\n\nflow main\n  bot say 'hi'\n"
-    before = contents(written(folder, {"config.yml": 'colang_version: "2.x"\n' + MODELS, "main.co": main}))
-    assert run("--yes") == 2
-    assert "import the files you use one by one" in capsys.readouterr().err
-    assert contents(folder) == before
-
-
 def test_what_was_commented_and_laid_out_stays(folder: Path) -> None:
     written(folder, COLANG_1["output rails and imports"])
     run("--yes", "--flow", "check grounding", "--activation", "shadow")
@@ -179,8 +171,19 @@ def test_without_a_terminal_nothing_is_written_unasked(folder: Path) -> None:
             {"config.yml": MODELS + "b: &b {flows: [x]}\nrails:\n  output:\n    <<: *b\n"},
             "add 'self check hallucination' under rails.output.flows by hand",
         ),
+        (
+            {
+                "config.yml": 'colang_version: "2.x"\n' + MODELS,
+                "main.co": "import core\nimport nemoguardrails.library\n",
+            },
+            "import the files you use one by one",
+        ),
+        (
+            {"config.yml": MODELS + "custom_data:\n  evidencerails:\n    on_unverified: blok\n"},
+            "nothing is written: on_unverified: 'blok'",
+        ),
     ],
-    ids=["no files", "broken yaml", "flows no list", "broken colang", "merge key"],
+    ids=["no files", "broken yaml", "flows no list", "broken colang", "merge key", "whole library", "bad settings"],
 )
 def test_a_config_that_cannot_be_edited_safely_is_left_alone(
     folder: Path, files: dict[str, str], message: str, capsys: Capture
@@ -303,11 +306,3 @@ def test_unknown_names_are_usage_errors(folder: Path, capsys: Capture) -> None:
     assert "expected one of self check hallucination" in capsys.readouterr().err
     assert run(app="nowhere") == 2
     assert "give the folder that holds your config.yml" in capsys.readouterr().err
-
-
-def test_settings_that_would_stop_the_app_stop_init(folder: Path, capsys: Capture) -> None:
-    before = MODELS + "custom_data:\n  evidencerails:\n    on_unverified: blok\n"
-    (folder / "config.yml").write_text(before)
-    assert run("--yes") == 2
-    assert "nothing is written: on_unverified: 'blok'" in capsys.readouterr().err
-    assert (folder / "config.yml").read_text() == before

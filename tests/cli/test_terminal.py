@@ -20,12 +20,6 @@ def report_on(answer: str, evidence: str = "Iron melts at 1538 degrees.", label:
     return Report(status="hallucinated", reason="contradicted", decision="block", claims=(claim,))
 
 
-def printed(report: Report, answer: str, **options: object) -> str:
-    out = io.StringIO()
-    print_report(report, answer, to=console(out, width=120), **options)
-    return out.getvalue()
-
-
 @pytest.mark.parametrize(
     ("hostile", "shown"),
     [
@@ -52,15 +46,11 @@ def test_hostile_characters_are_spelled_out_and_others_stay(hostile: str, shown:
             "When the space is full, new films are not made.",
             "When your space is full, the ⟦oldest⟧ films are ⟦removed⟧ so that new ⟦ones⟧ can be made.",
         ),
+        (ANSWER, "Whales sing.", "⟦Iron melts at 900 degrees.⟧ Iron is a metal."),  # nothing in common
     ],
 )
 def test_the_content_words_that_the_evidence_lacks_are_marked_in_place(answer: str, evidence: str, marked: str) -> None:
     assert marked_answer(pieces_of(report_on(answer, evidence).plain(), answer)).plain == marked
-
-
-def test_a_claim_with_nothing_in_common_is_marked_whole() -> None:
-    report = report_on(ANSWER, evidence="Whales sing.")
-    assert marked_answer(pieces_of(report.plain(), ANSWER)).plain == "⟦Iron melts at 900 degrees.⟧ Iron is a metal."
 
 
 @pytest.mark.parametrize("hidden", [{"expose_evidence": False}, {"redaction": "hash"}, {"redaction": "drop"}])
@@ -69,13 +59,6 @@ def test_a_claim_is_marked_whole_where_the_words_of_its_evidence_are_hidden(hidd
     report = report_on(answer, evidence="The bridge was built by engineers from Hull.")
     assert marked_answer(pieces_of(report.plain(), answer)).plain.endswith("from ⟦Mars⟧.")
     assert marked_answer(pieces_of(report.plain(**hidden), answer)).plain == f"⟦{answer}⟧"
-
-
-def test_a_report_on_hostile_text_prints_no_control_character() -> None:
-    answer = "\x1b[2JIron [red]melts[/red] at \u202e900 degrees.\x07 Iron is a metal."
-    text = printed(report_on(answer, evidence="\x1b]8;;http://evil\x07Iron melts at 1538."), answer)
-    assert not [c for c in text if (ord(c) < 32 and c != "\n") or c in "\x7f\x9b\u202e"]
-    assert "\\x1b[2J" in text and "[red]melts[/red]" in text and "\\u202e" in text and "\\x1b]8;;http://evil" in text
 
 
 def test_the_marks_survive_a_stream_without_unicode() -> None:
