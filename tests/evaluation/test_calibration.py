@@ -19,6 +19,7 @@ from evidencerails.evaluation.outcomes import Outcome, RunFile, header_of
 from evidencerails.measures.calibrated import calibrated, ensemble_score, log_odds
 from evidencerails.settings.scoring import EnsembleCalibration, MethodCalibration
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
 CLAIM, SOURCE = "The bridge opened in 1950.", "The bridge opened in 1850."
 
 
@@ -287,14 +288,6 @@ def test_wrong_usage_exits_2(calibrate: Run, tmp_path: Path, methods: Any, optio
     run = made_up_run(tmp_path / "r.rows.jsonl", rows=400, methods=methods or ("grounding", "consistency"))
     done, *_ = calibrate(run, *options)
     assert done.code == 2 and message in done.err
-
-
-@pytest.mark.parametrize("option", ["--out", "--json"])
-def test_the_run_is_not_overwritten(calibrate: Run, tmp_path: Path, option: str) -> None:
-    run = made_up_run(tmp_path / "r.rows.jsonl", rows=4)
-    before = run.read_bytes()
-    done, *_ = calibrate(run, option, run)
-    assert done.code == 2 and "this command also reads that file" in done.err and run.read_bytes() == before
 
 
 def test_scores_that_are_calibrated_already_are_refused(

@@ -9,6 +9,7 @@ from evidencerails.evaluation.results import columns_of, method_metrics, risk_co
 from evidencerails.evaluation.rows import GoldSentence, Row
 from evidencerails.evaluation.session import comparison, verdicts_of
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
 ANSWER = "It opened in 1978. It is long.  It costs nothing."
 PARTS = (Part(0, 18, 0.9, True), Part(19, 30, 0.2, False))
 
@@ -62,7 +63,6 @@ def outcomes(statuses: str, labels: str, method: str = "m") -> list[Outcome]:
     ]  # fmt: skip
 
 
-@pytest.mark.slow
 def test_unverified_rows_are_apart_and_wrong_in_the_second_column() -> None:
     # verified: h1 h1 g0 g0 h0 -> TP 2, FP 1, TN 2; unverified: one of each label
     found = method_metrics(columns_of(outcomes("hhgghuu", "1100010"))["m"])

@@ -17,17 +17,10 @@ METRICS = {**m.FLAG_METRICS, **m.SCORE_METRICS}
 @pytest.mark.parametrize(
     ("name", "labels", "scores", "value"),
     [
-        # Bad scores .9 .4, clean .4 .1; pairs .9>.4, .9>.1, .4=.4 (half), .4>.1: 3.5 of 4.
-        ("auroc", [1, 1, 0, 0], [0.9, 0.4, 0.4, 0.1], 3.5 / 4),
-        # .9 first: precision 1, recall 1/2; then the tie of two: precision 2/3, recall 1.
-        ("auprc", [1, 1, 0, 0], [0.9, 0.4, 0.4, 0.1], 1 / 2 + 1 / 2 * 2 / 3),
         # Bins [.0,.1): 0.05, clean, gap .05; [.8,.9): .8 and .8, one of two, gap .3; weights 1/3, 2/3.
         ("ece", [0, 1, 0], [0.05, 0.8, 0.8], 0.05 / 3 + 0.3 * 2 / 3),
-        # TP 2 FN 1 FP 1 TN 1
-        ("precision", [1, 1, 1, 0, 0], [1, 1, 0, 1, 0], 2 / 3),
-        ("recall", [1, 1, 1, 0, 0], [1, 1, 0, 1, 0], 2 / 3),
-        ("f1", [1, 1, 1, 0, 0], [1, 1, 0, 1, 0], 2 / 3),
-        ("balanced_accuracy", [1, 1, 1, 0, 0], [1, 1, 0, 1, 0], (2 / 3 + 1 / 2) / 2),
+        # A bound belongs to the bin above, and 1 to the last: bins of .0, of .1 and .15, of 1.0.
+        ("ece", [0, 0, 1, 1], [0.0, 0.1, 0.15, 1.0], 0.75 / 4),
         ("f1", [1, 0], [0, 0], 0.0),
     ],
 )
@@ -35,22 +28,22 @@ def test_by_hand(name: str, labels: list[int], scores: list[float], value: float
     assert METRICS[name](labels, scores) == pytest.approx(value)
 
 
-def test_bounds_belong_to_the_bin_above_and_one_to_the_last() -> None:
-    assert m.bin_of(np.array([0.0, 0.1, 0.3, 1.0])).tolist() == [0, 1, 3, 9]
-
-
-@pytest.mark.parametrize("name", ["auroc", "auprc", "balanced_accuracy"])
-@pytest.mark.parametrize("labels", [[1, 1], [0, 0]])
-def test_one_class_is_said_and_no_number(name: str, labels: list[int]) -> None:
-    with pytest.raises(m.UndefinedMetricError, match="is undefined: all 2 rows are"):
-        METRICS[name](labels, [0.2, 0.7])
-    found = m.bootstrap_interval(labels, [0.2, 0.7], METRICS[name])
-    assert found[:3] == (None, None, None) and "undefined" in found.reason
-
-
-def test_precision_of_nothing_flagged_is_undefined() -> None:
-    with pytest.raises(m.UndefinedMetricError, match="no row was flagged"):
-        m.precision([1, 0], [0, 0])
+@pytest.mark.parametrize(
+    ("name", "labels", "reason"),
+    [
+        *(
+            (name, labels, "all 2 rows are")
+            for name in ("auroc", "auprc", "balanced_accuracy")
+            for labels in ([1, 1], [0, 0])
+        ),
+        ("precision", [1, 0], "no row was flagged"),
+    ],
+)
+def test_what_has_no_value_says_why_and_gives_no_number(name: str, labels: list[int], reason: str) -> None:
+    with pytest.raises(m.UndefinedMetricError, match=f"is undefined: {reason}"):
+        METRICS[name](labels, [0.2, 0.4])
+    found = m.bootstrap_interval(labels, [0.2, 0.4], METRICS[name])
+    assert found[:3] == (None, None, None) and reason in found.reason
 
 
 @pytest.mark.parametrize(

@@ -166,24 +166,6 @@ def test_a_live_app_is_attacked_with_ready_answers_and_questions(
         assert kept.execute("select count(*) from reports").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("option", ["--save-suite", "--json", "--markdown", "--propose", "--history"])
-def test_the_evidence_is_not_overwritten(evidencerails: Run, evidence: Path, option: str) -> None:
-    done = evidencerails("redteam", "-e", evidence, option, evidence / "bridge.txt")
-    assert done.code == 2 and "this command also reads that file" in done.err
-    assert (evidence / "bridge.txt").read_text() == TEXT
-
-
-@pytest.mark.parametrize("option", ["--save-suite", "--json", "--markdown", "--history"])
-def test_the_suite_and_the_settings_are_not_overwritten(evidencerails: Run, option: str) -> None:
-    (folder := Path("app")).mkdir()
-    (suite := Path("s.jsonl")).write_text("")
-    (settings := folder / "config.yml").write_text(BLIND)
-    for file in (suite, settings):
-        done = evidencerails("redteam", "--suite", suite, "-c", folder, option, file)
-        assert done.code == 2 and "this command also reads that file" in done.err
-    assert (suite.read_text(), settings.read_text()) == ("", BLIND)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
