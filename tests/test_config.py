@@ -68,6 +68,8 @@ BAD: dict[str, tuple[Any, list[str]]] = {
     "no name of a variable": ({"evidence": {"variable": "my evidence"}}, ["evidence.variable: 'my evidence'"]),
     "a word where a list belongs": ({"checks": "grounding"}, ["checks: 'grounding'", "should be a list"]),
     "nothing where a section belongs": ({"nli": None}, ["nli: None", "should be a mapping of keys"]),
+    "key without a role that is one": ({"service": {"keys": [{"name": "a", "role": "chek", "sha256": "0" * 64}]}},
+     ["service.keys[1].role: 'chek'", "did you mean 'check'?"]),
     "missing file of examples": ({"claims": {"examples": "none.yml"}}, ["claims.examples: cannot read 'none.yml'"]),
 }  # fmt: skip
 

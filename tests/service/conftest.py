@@ -6,14 +6,14 @@ from typing import Any
 
 import httpx
 import pytest
-from commands import evidencerails, process
+from commands import evidencerails
 from service_process import Service
 
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.settings.operations import StoreSettings
 
-__all__ = ["evidencerails", "process"]
+__all__ = ["evidencerails"]
 
 
 @pytest.fixture
@@ -32,10 +32,11 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service on loopback without keys, with a store, shared by the tests of a module."""
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service on loopback with a store, shared by the tests of a module; without keys unless its `SETTINGS` say so."""
     folder = tmp_path_factory.mktemp("service")
-    running = Service(folder, {"store": {"url": f"sqlite:///{folder}/reports.db"}}).wait_until_ready()
+    settings = {"store": {"url": f"sqlite:///{folder}/reports.db"}, **getattr(request.module, "SETTINGS", {})}
+    running = Service(folder, settings).wait_until_ready()
     yield running
     running.stop()
 

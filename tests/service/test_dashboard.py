@@ -81,13 +81,12 @@ def test_an_answer_is_checked_marked_and_explained(seen: Seen, service: Service)
     seen.require_clean(service)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_answers_and_evidence_stay_texts(seen: Seen, service: Service, text: str) -> None:
-    page = seen.page
+def test_hostile_answers_and_evidence_stay_texts(seen: Seen, service: Service) -> None:
+    page, text = seen.page, " ".join(HOSTILE)
     check(page, service, f"Rhenium melts at 1200 degrees {text}.", f"{FACT} {text}")
     page.evaluate("document.querySelectorAll('.answer .tag').forEach(e => e.remove())")
     shown = page.locator(".answer").inner_text()
-    assert ("\\u202e" if "\u202e" in text else text) in shown
+    assert text.replace("\u202e", "\\u202e") in shown
     assert "49" not in shown and "root:" not in page.content()
     assert page.locator(".answer script, .answer img, .answer svg").count() == 0
     seen.require_clean(service)

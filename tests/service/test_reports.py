@@ -51,24 +51,24 @@ def fill(url: str, *, before: int, after: int) -> None:
         assert store.flush(60)
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    where = f"sqlite:///{tmp_path}/kept.db"
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    where = f"sqlite:///{tmp_path_factory.mktemp('kept')}/kept.db"
     fill(where, before=520, after=160)
     return where
 
 
-def test_monitor_finds_the_shift_and_names_the_change(url: str, process: Run) -> None:
+def test_monitor_finds_the_shift_and_names_the_change(url: str, evidencerails: Run) -> None:
     Path("strict.yml").write_text(f"store: {{url: '{url}'}}\nmonitoring: {{budget: {{max_share: 0.15}}}}\n")
-    done = process("monitor", "--config", "strict.yml")
+    done = evidencerails("monitor", "--config", "strict.yml")
     assert done.code == 1, done.err  # the budget: 19.4 % where 15 % may be
     assert done.out.startswith("680 reports, 19.4 % hallucinated of those verified")
     assert "error budget exhausted" in done.out and "last 500 reports: " in done.out
     assert "shift up began" in done.out and "change before it: new prompt v3" in done.out
 
 
-def test_report_as_json_has_the_same(url: str, process: Run) -> None:
-    done = process("report", "--since", "2w", "--json", "--store", url)
+def test_report_as_json_has_the_same(url: str, evidencerails: Run) -> None:
+    done = evidencerails("report", "--since", "2w", "--json", "--store", url)
     found: dict[str, Any] = json.loads(done.out)
     assert found["reports"] == 680
     assert found["groups"]["Flow"] == [["faq", 680, "19.4 %"]]
@@ -78,8 +78,8 @@ def test_report_as_json_has_the_same(url: str, process: Run) -> None:
     assert len(found["worst"]) == 10
 
 
-def test_report_as_a_page_stands_alone_and_hostile_texts_stay_texts(url: str, process: Run) -> None:
-    done = process("report", "--html", "report.html", "--store", url)
+def test_report_as_a_page_stands_alone_and_hostile_texts_stay_texts(url: str, evidencerails: Run) -> None:
+    done = evidencerails("report", "--html", "report.html", "--store", url)
     assert done.code == 0, done.err
     text = Path("report.html").read_text(encoding="utf-8")
     assert "default-src 'none'" in text
@@ -124,13 +124,11 @@ def test_the_trends_page_has_every_panel(serve: Callable[..., Service], url: str
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["report", "--since", "7x"], "no length of time"),
         (["report", "--since", "0d"], "no length of time"),
-        (["monitor", "--store", "sqlite:///missing.db"], "there is no store"),
         (["report", "--html", "nowhere/x.html"], "cannot write"),
     ],
 )
-def test_wrong_usage_is_one_line(process: Run, arguments: list[str], words: str) -> None:
-    done = process(*arguments)
+def test_wrong_usage_is_one_line(evidencerails: Run, arguments: list[str], words: str) -> None:
+    done = evidencerails(*arguments)
     assert done.code == 2
     assert words in done.err and "Traceback" not in done.err

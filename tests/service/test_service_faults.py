@@ -9,7 +9,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -79,14 +79,6 @@ def test_a_service_without_keys_answers_to_its_own_names_only(service: Service, 
         assert client.get("/v1/history").status_code == 200
 
 
-def test_too_many_items_are_named(serve: Callable[..., Service]) -> None:
-    with serve({"service": {"max_items": 3}}).client() as client:
-        batch = client.post("/v1/batch", json={"items": [GOOD] * 4})
-        check = client.post("/v1/check", json={**GOOD, "evidence": [FACT] * 4})
-    assert batch.json()["error"]["message"] == "the batch has 4 items; at most 3"
-    assert check.json()["error"]["code"] == "too_many_items"
-
-
 async def test_five_hundred_at_once_are_answered_or_asked_to_come_back(serve: Callable[..., Service]) -> None:
     running = serve({"service": {"max_concurrency": 16, "max_waiting": 200}})
     limits = httpx.Limits(max_connections=500)
@@ -121,14 +113,29 @@ def head(body: bytes, path: bytes = b"/v1/check", more: bytes = b"") -> bytes:
     )  # fmt: skip
 
 
-def test_slow_clients_are_cut_off_and_hold_nobody_up(serve: Callable[..., Service]) -> None:
-    running = serve({"service": {"client_timeout_s": 1}})
-    silent, heads, bodies = ([connect(running) for _ in range(100)] for _ in range(3))
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service with little patience and few items."""
+    running = Service(tmp_path_factory.mktemp("strict"), {"service": {"client_timeout_s": 1, "max_items": 3}})
+    yield running.wait_until_ready()
+    running.stop()
+
+
+def test_too_many_items_are_named(strict: Service) -> None:
+    with strict.client() as client:
+        batch = client.post("/v1/batch", json={"items": [GOOD] * 4})
+        check = client.post("/v1/check", json={**GOOD, "evidence": [FACT] * 4})
+    assert batch.json()["error"]["message"] == "the batch has 4 items; at most 3"
+    assert check.json()["error"]["code"] == "too_many_items"
+
+
+def test_slow_clients_are_cut_off_and_hold_nobody_up(strict: Service) -> None:
+    silent, heads, bodies = ([connect(strict) for _ in range(100)] for _ in range(3))
     for each in heads:
         each.sendall(b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
     for each in bodies:
         each.sendall(head(b" " * 1000) + b'{"response": "')
-    with running.client() as client:
+    with strict.client() as client:
         assert client.post("/v1/check", json=GOOD).status_code == 200
     assert {each.recv(100) for each in (*silent, *heads)} == {b""}
     assert {each.recv(100).split(b"\r\n")[0].split(b" ")[1] for each in bodies} == {b"408"}
@@ -151,19 +158,18 @@ def answers_to(service: Service, *parts: bytes) -> bytes:
         return received
 
 
-def test_heads_that_ask_for_another_protocol_come_in_pieces_or_never_end(serve: Callable[..., Service]) -> None:
-    running = serve({"service": {"client_timeout_s": 2}})
+def test_heads_that_ask_for_another_protocol_come_in_pieces_or_never_end(strict: Service) -> None:
     body = json.dumps(GOOD).encode()
     upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAA\r\n"
     asked = head(body, more=upgrade)  # what Java's client sends with every request
     for parts in ([asked + body], [asked[:70], asked[70:-3], asked[-3:] + body[:5], body[5:]]):
-        received = answers_to(running, *parts)
+        received = answers_to(strict, *parts)
         assert received.startswith(b"HTTP/1.1 200 OK\r\n") and b'"status":"grounded"' in received
     endless = [b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", *[b"X-A: " + b"a" * 16_000 + b"\r\n"] * 8]
-    refused = answers_to(running, *endless)  # nothing, if the connection was closed while we still sent
+    refused = answers_to(strict, *endless)  # nothing, if the connection was closed while we still sent
     assert refused[:13] in (b"", b"HTTP/1.1 400 ")
     smuggled = asked.replace(b"Content-Length", b"Transfer-Encoding: chunked\r\nContent-Length") + b"0\r\n\r\n"
-    assert b'"two_lengths"' in answers_to(running, smuggled)
+    assert b'"two_lengths"' in answers_to(strict, smuggled)
 
 
 def test_work_of_a_caller_who_left_is_stopped(serve: Callable[..., Service]) -> None:
@@ -232,43 +238,20 @@ def test_without_its_model_file_the_service_lives_but_is_not_ready(
     assert report["reason"].startswith("check_failed: ModelFileError")
 
 
-@pytest.fixture
-def no_folder(tmp_path: Path) -> Path:
-    """A file where a folder should be: no database can be made in it."""
+def test_without_its_database_checks_go_on_and_all_say_what_is_lost(
+    serve: Callable[..., Service], tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
-    return tmp_path / "file"
-
-
-def test_without_its_database_checks_go_on_and_history_says_why(serve: Callable[..., Service], no_folder: Path) -> None:
-    with serve({"store": {"url": f"sqlite:///{no_folder}/reports.db"}}).client() as client:
-        made = client.post("/v1/check", json=BAD)
-        history = client.get("/v1/history")
-    assert (made.status_code, made.json()["status"]) == (200, "hallucinated")
-    assert (history.status_code, history.json()["error"]["code"]) == (503, "store_unavailable")
-    assert int(history.headers["retry-after"]) >= 1
-
-
-def test_readiness_and_metrics_show_what_is_lost(serve: Callable[..., Service], no_folder: Path) -> None:
-    place = {"url": f"sqlite:///{no_folder}/reports.db", "queue_size": 2}
+    place = {"url": f"sqlite:///{tmp_path}/file/reports.db", "queue_size": 2}
     with serve({"store": place}).client() as client:
         assert client.get("/readyz").json() == {"status": "ready"}
         for _ in range(5):
-            assert client.post("/v1/check", json=GOOD).status_code == 200
+            made = client.post("/v1/check", json=BAD)
+            assert (made.status_code, made.json()["status"]) == (200, "hallucinated")
         until(lambda: "evidencerails_store_lost 3.0" in client.get("/metrics").text)
-        ready, metrics = client.get("/readyz"), client.get("/metrics").text
+        ready, metrics, history = (client.get(path) for path in ("/readyz", "/metrics", "/v1/history"))
     store = {"is_written": False, "waiting_in_memory": 2, "lost": 3}
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "store": store})
-    assert "evidencerails_store_waiting 2.0" in metrics
-
-
-def test_two_services_share_one_store(serve: Callable[..., Service], tmp_path: Path) -> None:
-    settings = {"store": {"url": f"sqlite:///{tmp_path}/shared.db"}}
-    services, made = [serve(settings), serve(settings)], set()
-    for service, body in zip(services, (GOOD, BAD), strict=True):
-        with service.client() as client:
-            answer = client.post("/v1/batch", json={"items": [body] * 10}).json()
-            made |= {result["report"]["id"] for result in answer["results"]}
-    assert len(made) == 20
-    for service in services:
-        with service.client() as client:
-            until(lambda: {row["id"] for row in client.get("/v1/history").json()["reports"]} == made)
+    assert "evidencerails_store_waiting 2.0" in metrics.text
+    assert (history.status_code, history.json()["error"]["code"]) == (503, "store_unavailable")
+    assert int(history.headers["retry-after"]) >= 1
