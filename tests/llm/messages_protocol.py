@@ -33,14 +33,11 @@ def message_of(request: ReplayRequest, reply: Reply) -> dict[str, Any]:
 
 
 def message_events(request: ReplayRequest, reply: Reply) -> Iterator[str]:
-    """The server-sent events of a streamed answer."""
+    """The server-sent events of a streamed answer without tool calls."""
     prompt_tokens, completion_tokens = usage_of(request, reply)
     start = {**_head(request), "content": [], "usage": {"input_tokens": prompt_tokens, "output_tokens": 0}}
     yield _event("message_start", {"message": start})
     for index, block in enumerate(_blocks(reply)):
-        if block["type"] == "tool_use":
-            yield from _tool_events(index, block)
-            continue
         key = "thinking" if block["type"] == "thinking" else "text"
         yield _event("content_block_start", {"index": index, "content_block": {**block, key: ""}})
         for piece in re.findall(r"\s*\S+|\s+$", block[key]):
@@ -49,13 +46,6 @@ def message_events(request: ReplayRequest, reply: Reply) -> Iterator[str]:
     delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
     yield _event("message_delta", {"delta": delta, "usage": {"output_tokens": completion_tokens}})
     yield _event("message_stop", {})
-
-
-def _tool_events(index: int, block: dict[str, Any]) -> Iterator[str]:
-    yield _event("content_block_start", {"index": index, "content_block": {**block, "input": {}}})
-    partial = {"type": "input_json_delta", "partial_json": json.dumps(block["input"], ensure_ascii=False)}
-    yield _event("content_block_delta", {"index": index, "delta": partial})
-    yield _event("content_block_stop", {"index": index})
 
 
 def message_error(status: int, message: str, param: str | None = None) -> dict[str, Any]:

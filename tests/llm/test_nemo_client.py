@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,15 @@ import pytest
 from chat_models import chat_model
 from nemoguardrails import LLMRails, RailsConfig
 from nemoguardrails.actions.rail_outcome import RailOutcome
+from nemoguardrails.context import llm_call_info_var
 from nemoguardrails.integrations.langchain.llm_adapter import LangChainLLMAdapter
 from nemoguardrails.llm.clients.openai_compatible import OpenAICompatibleClient
+from nemoguardrails.llm.frameworks import get_default_framework, register_framework, set_default_framework
+from nemoguardrails.llm.frameworks.default import DefaultFramework
+from nemoguardrails.llm.models.initializer import init_llm_model
 from nemoguardrails.llm.models.openai_chat import OpenAIChatModel
+from nemoguardrails.logging.explain import LLMCallInfo
+from parsed_once import colang_is_parsed_once
 
 from evidencerails.config import GuardConfig
 from evidencerails.errors import LlmError
@@ -26,16 +33,37 @@ from evidencerails.settings.claims import ConsistencySettings
 from evidencerails.settings.llm import LlmSettings
 from evidencerails.testing import ReplayServer
 
+__all__ = ["colang_is_parsed_once"]
 PROMPT = (Message(role="user", content="Where is the tower?"),)
 
 
-def main_model(engine: str, model: str, **parameters: Any) -> dict[str, Any]:
-    return {"models": [{"type": "main", "engine": engine, "model": model, "parameters": parameters}]}
+@pytest.fixture(scope="module", autouse=True)
+def _pool(colang_is_parsed_once: None) -> Any:
+    """NeMo keeps its connections in a pool of the process; these tests have one of their own, as they close it: the
+    apps of other tests hold clients of the usual one."""
+    own = DefaultFramework()
+    register_framework("closed after each test", own)
+    return own
+
+
+@pytest.fixture(autouse=True)
+async def _closed_pool(_pool: Any) -> AsyncIterator[None]:
+    usual = get_default_framework()
+    set_default_framework("closed after each test")
+    yield
+    set_default_framework(usual)
+    await _pool.aclose()
+
+
+def openai_model(server: ReplayServer, name: str = "replay", **parameters: Any) -> Any:
+    """A model as NeMo makes it for an app."""
+    return init_llm_model(name, "openai", {"base_url": server.base_url, "api_key": "k", **parameters}, mode="chat")
 
 
 def make_rails(server: ReplayServer, **parameters: Any) -> LLMRails:
     """An app with one output rail that draws samples."""
-    main = main_model("openai", "replay", base_url=server.base_url, api_key="key-1", **parameters)
+    parameters = {"base_url": server.base_url, "api_key": "key-1", **parameters}
+    main = {"models": [{"type": "main", "engine": "openai", "model": "replay", "parameters": parameters}]}
     output = {"flows": ["draw samples"], "streaming": {"enabled": True, "stream_first": False}}
     colang = "define subflow draw samples\n  $drawn = execute draw_samples\n"
     return LLMRails(RailsConfig.from_content(colang, config={**main, "rails": {"output": output}}))
@@ -100,8 +128,8 @@ async def test_the_calls_stand_in_explain_and_leave_the_turn_alone(server: Repla
 
 async def test_a_model_of_azure_is_asked_at_its_deployment_with_its_key(server: ReplayServer) -> None:
     place = {"azure_endpoint": server.base_url.removesuffix("/v1"), "azure_deployment": "mine"}
-    config = main_model("azure", "gpt-4o", api_version="2024-02-15-preview", api_key="azure-key", **place)
-    client = as_client(LLMRails(RailsConfig.from_content(config=config)).llm)
+    given = {"api_version": "2024-02-15-preview", "api_key": "azure-key", **place}
+    client = as_client(init_llm_model("gpt-4o", "azure", given, mode="chat"))
     server.say(["a", "b"])
     reply = await client.complete(PROMPT, n=2)  # type: ignore[union-attr]
     assert [completion.text for completion in reply.completions] == ["a", "b"]
@@ -127,8 +155,7 @@ def test_an_http_client_of_the_users_own_is_used_and_left_open(server: ReplaySer
 
 
 async def test_a_reasoning_model_is_not_sent_a_temperature(server: ReplayServer) -> None:
-    config = main_model("openai", "o3-mini", base_url=server.base_url, api_key="k", max_tokens=99)
-    client = as_client(LLMRails(RailsConfig.from_content(config=config)).llm)
+    client = as_client(openai_model(server, "o3-mini", max_tokens=99))
     server.say("a")
     await client.complete(PROMPT, temperature=1.0)  # type: ignore[union-attr]
     assert sorted(server.requests[0].body) == ["max_completion_tokens", "messages", "model"]
@@ -161,9 +188,9 @@ async def test_an_engine_that_is_not_openai_is_asked_by_concurrent_calls(server:
 
 
 async def test_an_error_of_the_provider_becomes_ours(server: ReplayServer) -> None:
-    rails = make_rails(server)
+    model = openai_model(server)
     server.reply(status=401, message="Incorrect API key provided: sk-abcdef123456", times=2)
-    for client in (as_client(rails.llm), as_client(OtherEngine(rails.llm))):
+    for client in (as_client(model), as_client(OtherEngine(model))):
         with pytest.raises(LlmError) as caught:
             await client.complete(PROMPT)  # type: ignore[union-attr]
         assert (caught.value.status, caught.value.retryable) == (401, False)
@@ -172,7 +199,7 @@ async def test_an_error_of_the_provider_becomes_ours(server: ReplayServer) -> No
 
 
 async def test_one_model_keeps_its_client_and_a_copy_gets_its_own(server: ReplayServer) -> None:
-    model = make_rails(server).llm
+    model = openai_model(server)
     assert as_client(model) is as_client(model)
     assert as_client(copy.copy(model)) is not as_client(model)
 
@@ -207,14 +234,6 @@ def piggyback(
     assert install(rails, settings)
     rails.update_llm(rails.llm)  # what NeMo does itself after `init`
     return rails, draw_in_turn(rails, settings.consistency, usages=usages)
-
-
-async def test_samples_come_with_the_answer_in_one_request(server: ReplayServer) -> None:
-    rails, drawn = piggyback(server)
-    server.say(["In Paris.", "In Lyon.", "In Nice."])
-    assert await ask(rails) == "In Paris."
-    assert drawn == [("In Lyon.", "In Nice.")]
-    assert [request.n for request in server.requests] == [3]
 
 
 async def test_init_can_install_it_before_nemo_has_made_its_model(server: ReplayServer, tmp_path: Path) -> None:
@@ -260,12 +279,29 @@ async def test_without_a_model_there_is_nothing_to_wrap() -> None:
     assert as_client(rails.llm) is None
 
 
-async def test_samples_of_one_turn_are_not_seen_in_the_next(server: ReplayServer) -> None:
+async def test_samples_come_with_the_answer_in_one_request_and_are_not_seen_in_the_next_turn(
+    server: ReplayServer,
+) -> None:
     rails, drawn = piggyback(server)
     server.say(["In Paris.", "In Lyon.", "In Nice."], ["In Rome.", "In Bari.", "In Pisa."])
-    await ask(rails)
-    await ask(rails)
+    assert [await ask(rails), await ask(rails)] == ["In Paris.", "In Rome."]
     assert drawn == [("In Lyon.", "In Nice."), ("In Bari.", "In Pisa.")]
+    assert [request.n for request in server.requests] == [3, 3]
+
+
+@pytest.mark.parametrize("refusal", [{"status": 400}, {"status": 501, "message": "Not implemented"}, None])
+async def test_a_provider_without_n_still_gives_answer_and_samples(server: ReplayServer, refusal: Any) -> None:
+    rails, drawn = piggyback(server)
+    server.default("In Paris.")
+    if refusal:
+        server.refuse("n", **refusal)
+    else:
+        server.ignores_n = True
+    assert await ask(rails) == "In Paris."
+    assert drawn == [("In Paris.", "In Paris.")]
+    seen = len(server.requests)
+    assert await ask(rails) == "In Paris."
+    assert [request.n for request in server.requests[seen:]] == [1, 1, 1]
 
 
 async def test_an_answer_at_another_temperature_keeps_it_and_gets_samples_beside_it(server: ReplayServer) -> None:
@@ -280,36 +316,10 @@ async def test_an_answer_at_another_temperature_keeps_it_and_gets_samples_beside
     assert second.received_at < (first.finished_at or 0.0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("status", "message"), [(400, None), (422, "Unprocessable Entity"), (501, "Not implemented")])
-async def test_a_provider_without_n_still_gives_answer_and_samples(
-    server: ReplayServer, status: int, message: str | None
-) -> None:
-    rails, drawn = piggyback(server)
-    server.refuse("n", status=status, message=message)
-    server.default("In Paris.")
-    assert await ask(rails) == "In Paris."
-    assert drawn == [("In Paris.", "In Paris.")]
-    seen = len(server.requests)
-    assert await ask(rails) == "In Paris."
-    assert [request.n for request in server.requests[seen:]] == [1, 1, 1]
-
-
-async def test_a_server_that_ignores_n_still_gives_samples(server: ReplayServer) -> None:
-    rails, drawn = piggyback(server)
-    server.ignores_n = True
-    server.default("In Paris.")
-    assert await ask(rails) == "In Paris."
-    assert drawn == [("In Paris.", "In Paris.")]
-
-
 async def test_an_answer_with_tool_calls_keeps_them(server: ReplayServer) -> None:
     rails, _ = piggyback(server)
     model = rails.llm
     server.reply(None, tool_calls=[{"name": "look_up", "arguments": {"city": "Paris"}}], times=1)
-
-    from nemoguardrails.context import llm_call_info_var
-    from nemoguardrails.logging.explain import LLMCallInfo
 
     llm_call_info_var.set(LLMCallInfo(task="general"))
     response = await model.generate_async("Where?")  # type: ignore[union-attr]

@@ -125,20 +125,10 @@ async def test_a_refused_n_turns_it_off_and_another_bad_request_nothing(
     assert (client.supports_n, len(server.requests)) == (supports_n, 1)
 
 
-async def test_an_ignored_n_turns_it_off(server: ReplayServer) -> None:
-    client = make_client(server)
-    server.ignores_n = True
-    server.say("a")
-    assert len((await client.complete(PROMPT, n=3)).completions) == 1
-    assert client.supports_n is False
-
-
 FAULTS: list[tuple[dict[str, Any], type[LlmError], int | None, bool]] = [
     ({"status": 400}, LlmError, 400, False), ({"status": 401}, LlmError, 401, False),
-    ({"status": 403}, LlmError, 403, False), ({"status": 404}, LlmError, 404, False),
     ({"status": 408}, LlmTimeoutError, 408, True), ({"status": 429}, LlmError, 429, True),
-    ({"status": 500}, LlmError, 500, True), ({"status": 503}, LlmError, 503, True),
-    ({"status": 529}, LlmError, 529, True), ({"cut": True}, LlmError, None, True),
+    ({"status": 500}, LlmError, 500, True), ({"cut": True}, LlmError, None, True),
     ({"cut": "at_once"}, LlmError, None, True), ({"text": "a", "broken_json": True}, LlmReplyError, None, True),
     ({"text": "a", "delay_s": 5.0}, LlmTimeoutError, None, True), ({"text": []}, LlmReplyError, None, True),
 ]  # fmt: skip
@@ -163,18 +153,6 @@ async def test_a_closed_port_is_retryable() -> None:
     with pytest.raises(LlmError) as caught:
         await client.complete(PROMPT)
     assert caught.value.retryable is True
-
-
-async def test_the_wait_the_provider_asks_for_is_kept(server: ReplayServer) -> None:
-    server.reply(status=429, retry_after_s=2.5, times=1)
-    with pytest.raises(LlmError) as caught:
-        await make_client(server).complete(PROMPT)
-    assert caught.value.retry_after_s == 2.5
-
-
-async def test_a_null_content_is_an_empty_completion(server: ReplayServer) -> None:
-    server.reply(None, times=1)
-    assert (await make_client(server).complete(PROMPT)).completions[0].text == ""
 
 
 def test_a_missing_key_is_told_when_the_model_is_asked() -> None:

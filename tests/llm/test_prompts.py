@@ -72,10 +72,6 @@ def test_a_prompt_of_a_nemo_config_is_taken_as_it_is() -> None:
     assert library.render(TASK, statement="s", paragraph="p") == (Message(role="assistant", content="sp"),)
 
 
-def test_prompts_for_nemos_own_tasks_are_none_of_ours() -> None:
-    assert "self_check_input" not in PromptLibrary.load({"self_check_input": "{{ user_input }}"}).tasks
-
-
 @pytest.mark.parametrize(
     ("template", "message"),
     [
@@ -131,22 +127,20 @@ def test_too_long_a_text_and_wrong_variables_are_refused() -> None:
         library.render("nosuch")
 
 
-@pytest.mark.parametrize("task", ["clasify_claim", "classify_claims_bach", "rewrite_sentence", "judge_claim"])
+@pytest.mark.parametrize("task", ["clasify_claim", "rewrite_sentence"])
 def test_a_misspelt_task_is_refused_with_the_nearest_one(task: str) -> None:
     with pytest.raises(PromptError, match=rf"there is no task '{task}'; did you mean '\w+'"):
         PromptLibrary.load({task: "Judge {{ claims }}"})
 
 
 def test_a_task_of_somebody_else_is_none_of_ours() -> None:
-    PromptLibrary.load({"self_check_input": "Is this fine? {{ user_input }}", "summarise_ticket": "{{ ticket }}"})
+    given = {"self_check_input": "Is this fine? {{ user_input }}", "summarise_ticket": "{{ ticket }}"}
+    assert not given.keys() & set(PromptLibrary.load(given).tasks)
 
 
-@pytest.mark.parametrize(("max_length", "is_refused"), [(20, True), (39, True), (60, True), (138, True), (139, False)])
-def test_a_max_length_that_leaves_no_room_is_refused(max_length: int, is_refused: bool) -> None:
+def test_a_max_length_that_leaves_no_room_is_refused() -> None:
     # 60 was accepted, and left every answer of more than 21 characters unverified
-    given = {"content": "Write each sentence of {{ sentences }} down as claims.", "max_length": max_length}
-    if not is_refused:
-        assert PromptLibrary.load({"extract_claims": given}).tasks
-        return
-    with pytest.raises(PromptError, match=rf"'extract_claims': max_length is {max_length}, .* alone has 39 characters"):
+    given = {"content": "Write each sentence of {{ sentences }} down as claims.", "max_length": 138}
+    with pytest.raises(PromptError, match=r"'extract_claims': max_length is 138, .* alone has 39 characters"):
         PromptLibrary.load({"extract_claims": given})
+    assert PromptLibrary.load({"extract_claims": {**given, "max_length": 139}}).tasks

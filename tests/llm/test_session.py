@@ -218,10 +218,6 @@ async def test_a_cancelled_caller_stops_the_request(server: ReplayServer) -> Non
     await _until(lambda: server.requests[0].is_abandoned)
 
 
-def test_there_is_no_session_without_a_model() -> None:
-    assert LlmSession.of(None, LlmSettings()) is None
-
-
 def _most_at_once(server: ReplayServer) -> int:
     """How many of the answered requests were open at the same time."""
     spans = [(r.received_at, r.finished_at or 0.0) for r in server.requests if r.status == 200]
