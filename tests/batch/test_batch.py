@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Run, evidencerails
+from commands import Run, evidencerails, start_process
 from extras import needs
 
 from evidencerails import Guard
@@ -22,14 +22,10 @@ from evidencerails.operations.batch.output import Output, Result
 from evidencerails.operations.batch.rows import Row
 from evidencerails.operations.batch.runner import checked
 
-__all__ = ["evidencerails"]
+__all__ = ["evidencerails", "start_process"]
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 GOOD = {"response": "Rhenium melts at 3186 degrees Celsius.", "evidence": FACT}
 BAD = {"response": "Rhenium melts at 1200 degrees Celsius.", "evidence": FACT}
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command(*arguments), stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
 
 
 def command(*arguments: str) -> list[str]:
@@ -161,29 +157,22 @@ def test_wrong_usage_is_one_line(arguments: list[str], words: str, evidencerails
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_it_loses_and_repeats_nothing() -> None:
-    count = 400
-    write_jsonl(Path("in.jsonl"), [{"id": f"row-{n}", **(BAD if n % 3 == 0 else GOOD)} for n in range(count)])
-    kills = 0
-    for _ in range(40):
-        process = subprocess.Popen(command("in.jsonl", "out.jsonl"), stderr=subprocess.DEVNULL)
-        before = len(Path("out.jsonl").read_bytes()) if Path("out.jsonl").exists() else 0
+def test_killed_again_and_again_it_loses_and_repeats_nothing(evidencerails: Run, start_process: Run) -> None:
+    rows = [(f"row-{n}", "hallucinated" if n % 3 == 0 else "grounded") for n in range(200)]
+    write_jsonl(Path("in.jsonl"), [{"id": name, **(GOOD if status == "grounded" else BAD)} for name, status in rows])
+    for before in (0, 20_000):
+        process = start_process("batch", "in.jsonl", "out.jsonl")
         wait_for_growth(process, before)
-        if process.poll() is None and kills < 3:
-            os.kill(process.pid, signal.SIGKILL)
-            kills += 1
-        if process.wait(120) == 0:
-            break
-    assert kills == 3
-    assert verdicts(Path("out.jsonl")) == [
-        (f"row-{n}", "hallucinated" if n % 3 == 0 else "grounded") for n in range(count)
-    ]
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    assert evidencerails("batch", "in.jsonl", "out.jsonl").code == 0
+    assert verdicts(Path("out.jsonl")) == rows
 
 
-def wait_for_growth(process: subprocess.Popen[bytes], before: int) -> None:
+def wait_for_growth(process: Any, before: int = 0) -> None:
     """Until the job has written some lines of its own, or ended."""
     while process.poll() is None:
-        if Path("out.jsonl").exists() and len(Path("out.jsonl").read_bytes()) > before + 20_000:
+        if Path("out.jsonl").exists() and Path("out.jsonl").stat().st_size > before + 20_000:
             return
         time.sleep(0.02)
 
@@ -214,23 +203,26 @@ def test_another_input_or_other_settings_do_not_mix_with_what_is_there(evidencer
 
 @pytest.mark.parametrize("restart", [(), ("--restart",)])
 @pytest.mark.parametrize(
-    ("source", "output"),
+    ("source", "output", "file"),
     [
-        ("in.jsonl", "in.jsonl"),
-        ("in.jsonl", "./linked.jsonl"),
-        ("y.rejected.jsonl", "y.jsonl"),
-        ("y.job.json", "y.jsonl"),
+        ("in.jsonl", "in.jsonl", "in.jsonl"),
+        ("in.jsonl", "./linked.jsonl", "in.jsonl"),
+        ("y.rejected.jsonl", "y.jsonl", "y.rejected.jsonl"),
+        ("y.job.json", "y.jsonl", "y.job.json"),
+        *(("in.jsonl", "out.jsonl", name) for name in ("out.jsonl", "out.rejected.jsonl", "out.job.json")),
     ],
 )
-def test_no_output_takes_the_place_of_the_input(
-    evidencerails: Run, source: str, output: str, restart: tuple[str, ...]
+def test_no_output_takes_the_place_of_the_input_or_of_what_no_job_has_written(
+    evidencerails: Run, source: str, output: str, file: str, restart: tuple[str, ...]
 ) -> None:
-    write_jsonl(Path(source), [GOOD])
+    for name in ("in.jsonl", file):
+        write_jsonl(Path(name), [GOOD])
     Path("linked.jsonl").symlink_to("in.jsonl")
-    before = Path(source).read_bytes()
+    before = Path(file).read_bytes()
     done = evidencerails("batch", source, output, "--format", "jsonl", *restart)
-    assert (done.code, len(done.err.splitlines())) == (2, 1) and "this command also reads that file" in done.err
-    assert Path(source).read_bytes() == before and "--restart" not in done.err
+    told = "also reads that file" if file == source else f"'{file}' would be lost"
+    assert (done.code, len(done.err.splitlines())) == (2, 1) and told in done.err and "--restart" not in done.err
+    assert Path(file).read_bytes() == before
 
 
 def test_standard_input_is_not_emptied_either() -> None:
@@ -240,45 +232,32 @@ def test_standard_input_is_not_emptied_either() -> None:
     assert done.returncode == 2 and list(map(json.loads, Path("in.jsonl").read_text().splitlines())) == [GOOD]
 
 
-@pytest.mark.parametrize("restart", [(), ("--restart",)])
-@pytest.mark.parametrize("name", ["out.jsonl", "out.rejected.jsonl", "out.job.json"])
-def test_a_file_that_no_job_has_written_is_left_alone(evidencerails: Run, name: str, restart: tuple[str, ...]) -> None:
-    write_jsonl(Path("in.jsonl"), [GOOD])
-    write_jsonl(Path(name), [{"notes": "mine"}])
-    done = evidencerails("batch", "in.jsonl", "out.jsonl", *restart)
-    assert done.code == 2 and f"'{name}' would be lost" in done.err and "move that file" in done.err
-    assert json.loads(Path(name).read_text()) == {"notes": "mine"}
-
-
-@pytest.mark.slow
-def test_two_jobs_do_not_share_an_output() -> None:
+def test_two_jobs_do_not_share_an_output(evidencerails: Run) -> None:
     write_jsonl(Path("in.jsonl"), [GOOD])
     with Output("out.jsonl", {"input": "x"}) as out:
         out.write(Result(1, "x", None, None, "a reason"))
         out.write(Result(2, "x", None, {"status": "grounded"}))
         for restart in ((), ("--restart",)):
-            done = run("in.jsonl", "out.jsonl", *restart)
-            assert done.returncode == 2 and b"another job is writing" in done.stderr
+            done = evidencerails("batch", "in.jsonl", "out.jsonl", *restart)
+            assert done.code == 2 and "another job is writing" in done.err
     assert Path("out.jsonl").stat().st_size and Path("out.rejected.jsonl").stat().st_size
 
 
 @pytest.mark.slow
-def test_interrupted_by_hand_it_says_so_and_goes_on_later() -> None:
-    count = 300
-    write_jsonl(Path("in.jsonl"), [{"id": n, **GOOD} for n in range(count)])
+def test_interrupted_by_hand_it_says_so_and_leaves_whole_lines() -> None:
+    write_jsonl(Path("in.jsonl"), [{"id": n, **GOOD} for n in range(200)])
     # A test run in the background of a shell ignores the signal, and hands that on. Set in the child's own code: a
     # function between fork and exec can wait for ever for a lock of a thread that the fork left behind.
     heeded = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
     heeded += "runpy.run_module('evidencerails', run_name='__main__', alter_sys=True)"
     arguments = [sys.executable, "-c", heeded, *command("in.jsonl", "out.jsonl")[3:]]
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE)
-    wait_for_growth(process, 0)
+    wait_for_growth(process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130 and b"interrupted" in errors
-    assert 0 < len(list(lines_of(Path("out.jsonl")))) < count
-    assert run("in.jsonl", "out.jsonl").returncode == 0
-    assert [line["id"] for line in lines_of(Path("out.jsonl"))] == list(range(count))
+    found = [identity for identity, _ in verdicts(Path("out.jsonl"))]
+    assert 0 < len(found) < 200 and found == list(range(len(found)))
 
 
 def test_progress_has_rate_and_time_left() -> None:
@@ -293,32 +272,28 @@ def test_hostile_ids_stay_one_line() -> None:
     assert [line["id"] for line in lines_of(Path("out.jsonl"))] == ['a\n{"row": 2}\u2028b']
 
 
-def limited(*arguments: str, size: int) -> subprocess.CompletedProcess[bytes]:
-    """The command, on a disk that takes no file of more bytes."""
-    limit = f"import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))"
-    start = f"{limit}; os.execv(sys.executable, {command(*arguments)!r})"
-    return subprocess.run([sys.executable, "-c", start], capture_output=True, timeout=120)
-
-
 @pytest.mark.slow
-def test_a_full_disk_is_one_line_and_the_job_goes_on_later() -> None:
+def test_a_full_disk_is_one_line_and_the_job_goes_on_later(evidencerails: Run) -> None:
     write_jsonl(Path("in.jsonl"), [{"id": number, **GOOD} for number in range(12)])
-    done = limited("in.jsonl", "out.jsonl", size=9_000)  # the language model finds no room either, and says so first
+    # A disk that takes no file of more bytes; the language model finds no room either, and says so first.
+    limit = "import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))"
+    limited = f"{limit}; os.execv(sys.executable, {command('in.jsonl', 'out.jsonl')!r})"
+    done = subprocess.run([sys.executable, "-c", limited], capture_output=True, timeout=120)
     said = done.stderr.decode().splitlines()[-1]
     assert (done.returncode, "Traceback" in done.stderr.decode()) == (74, False)
     assert said.endswith(
         "cannot write to 'out.jsonl': File too large; make room and run the same command again to go on"
     )
-    assert run("in.jsonl", "out.jsonl").returncode == 0
+    assert evidencerails("batch", "in.jsonl", "out.jsonl").code == 0
     assert [identity for identity, _ in verdicts(Path("out.jsonl"))] == list(range(12))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
-def test_a_device_that_is_always_full() -> None:
+def test_a_device_that_is_always_full(evidencerails: Run) -> None:
     write_jsonl(Path("in.jsonl"), [GOOD])
-    named = run("in.jsonl", "/dev/full")
-    assert (named.returncode, named.stderr.count(b"\n")) == (2, 1) and b"not a regular file" in named.stderr
+    named = evidencerails("batch", "in.jsonl", "/dev/full")
+    assert (named.code, named.err.count("\n")) == (2, 1) and "not a regular file" in named.err
     with Path("/dev/full").open("wb") as full:
         piped = subprocess.run(command("in.jsonl", "-"), stdout=full, stderr=subprocess.PIPE, timeout=120)
     assert (piped.returncode, piped.stderr.count(b"\n")) == (74, 1), piped.stderr
