@@ -51,7 +51,7 @@ async def test_bad_input(guard: Make, response: str, evidence: Any, status: str,
 
 @pytest.mark.slow
 async def test_100_kB_of_answer(guard: Make) -> None:
-    response = " ".join(f"{CLEAN} The tower number {n} is nice." for n in range(2_000)) + " " + WRONG
+    response = " ".join(f"{CLEAN} {FILLER[:-2]} number {n}." for n in range(1_000)) + " " + WRONG
     started = time.process_time()
     report = await guard({"checks": ["grounding"]}).check(response, evidence=[TOWER] * 3)
     assert report.status == "hallucinated" and len(response) > 90_000

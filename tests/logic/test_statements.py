@@ -43,32 +43,21 @@ def test_code_and_reasoning_traces_are_not_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "kind", "reason"),
     [
-        ("12 * 7 = 85", "computed: 84, not 85"),
-        ("1/3 = 0.4", "computed: 0.333333, not 0.4"),
-        ("Sales rose from 40 to 50, a 20% increase.", "computed: 25, not 20"),
-        ("from 3 March to 10 March is 8 days", "computed: 7 days, not 8"),
-        ("3 March 2024 was a Monday.", "computed: 3 March 2024 is a Sunday"),
-        ("born in 1950, aged 30 in 1985", "computed: 34 or 35 years, not 30"),
+        ("12 * 7 = 85", "arithmetic", "computed: 84, not 85"),
+        ("1/3 = 0.4", "arithmetic", "computed: 0.333333, not 0.4"),
+        ("Sales rose from 40 to 50, a 20% increase.", "percentage", "computed: 25, not 20"),
+        ("2 hours = 100 minutes", "unit", "computed: the two differ"),
+        ("91 is a prime number.", "number_property", "computed: 91 is not prime"),
+        ("2023 was a leap year.", "calendar", "computed: 2023 is no leap year"),
+        ("from 3 March to 10 March is 8 days", "date", "computed: 7 days, not 8"),
+        ("3 March 2024 was a Monday.", "weekday", "computed: 3 March 2024 is a Sunday"),
+        ("born in 1950, aged 30 in 1985", "age", "computed: 34 or 35 years, not 30"),
     ],
 )
-def test_the_reason_shows_what_was_computed(text: str, reason: str) -> None:
-    assert [s.reason for s in statements(text) if s.is_right is False] == [reason]
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("12 * 7 = 85", "arithmetic"),
-        ("20% of 50 is 12", "percentage"),
-        ("2 hours = 100 minutes", "unit"),
-        ("91 is a prime number.", "number_property"),
-        ("2023 was a leap year.", "calendar"),
-    ],
-)
-def test_the_kind_of_error(text: str, kind: str) -> None:
-    assert [s.kind for s in statements(text) if s.is_right is False] == [kind]
+def test_the_kind_of_error_and_what_was_computed(text: str, kind: str, reason: str) -> None:
+    assert [(s.kind, s.reason) for s in statements(text) if s.is_right is False] == [(kind, reason)]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +118,7 @@ def test_huge_numbers_are_not_computed(text: str) -> None:
     ],
 )
 def test_hostile_texts_take_bounded_time(text: str) -> None:
-    statements(text[:40_000])
+    statements(text[:10_000])
 
 
 @pytest.mark.slow

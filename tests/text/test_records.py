@@ -109,6 +109,8 @@ def test_paragraphs_sections_and_items_with_what_leads_to_them(text: str, expect
     [
         ("# Plus\nNine a month.\n\nNo contract.", "No contract", "# Plus"),
         ("# Plus\nNine a month.\n# Max\nTwelve.", "# Max", ""),
+        ("# Plus\nNine a month.\n## Terms\nNone. Stop at any time.", "Stop", "## Terms"),
+        ("Nine a month.\nNo contract.", "No contract", ""),
         ("Our plans\n\nPlus costs 9.\n\nMax costs 12.", "Max costs", "Our plans"),
         ("Plus includes:\n- 9 GB\n  of data\n- calls", "- calls", "Plus includes:"),
         ("- Light: 5 GB\n- Plus: 9 GB", "- Plus", ""),

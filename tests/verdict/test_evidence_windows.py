@@ -7,7 +7,6 @@ from scripted_nli import words
 
 from evidencerails.exchange import Passage
 from evidencerails.nli.windows import EvidenceIndex, EvidenceWindow, Window
-from evidencerails.text.records import heading_of
 
 
 def passages(*texts: str) -> list[Passage]:
@@ -81,24 +80,10 @@ def test_windows_are_shared_between_claims() -> None:
     assert len(index.select(claims).windows) <= 8
 
 
-def test_no_evidence_has_no_window() -> None:
-    selection = index_of("", "  \n").select(["x", "y"])
-    assert selection.windows == () and selection.places == ((), ())
-
-
-@pytest.mark.parametrize(
-    ("text", "heading"),
-    [
-        ("# Returns\nItems may be returned.\n## Refunds\nPaid in 5 days. HERE", "## Refunds"),
-        ("Returns and refunds\nItems may be returned. HERE", "Returns and refunds"),
-        ("Items may be returned within 30 days. HERE", ""),
-        ("Items may be returned.\nHERE", ""),
-    ],
-)
-def test_a_part_stands_under_its_heading(text: str, heading: str) -> None:
-    assert heading_of(text, text.index("HERE")) == heading
-    window = EvidenceWindow((Window(Passage(id="1", text=text), text.index("HERE"), len(text)),))
-    assert window.text == (f"{heading}\nHERE" if heading else "HERE")
+@pytest.mark.parametrize(("before", "heading"), [("# Returns\nItems.\n## Refunds\n", "## Refunds\n"), ("Items.\n", "")])
+def test_a_part_stands_under_its_heading(before: str, heading: str) -> None:
+    (passage,) = passages(f"{before}HERE")
+    assert EvidenceWindow((Window(passage, len(before), len(passage.text)),)).text == f"{heading}HERE"
 
 
 def test_the_deciding_sentence_of_a_window_is_verbatim_in_its_passage() -> None:
