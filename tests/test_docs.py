@@ -50,7 +50,6 @@ def test_every_setting_is_documented_once() -> None:
     keys = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
     assert len(keys) == len(set(keys))
     assert set(_paths(GuardConfig)) <= set(keys)
-    assert table in (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     assert not re.findall(r"^.*\| +\|$", table, re.MULTILINE), "a key without a meaning"
 
 

@@ -13,8 +13,7 @@ import pytest
 from scripted_nli import ScriptedNli
 
 from evidencerails import Guard, Report
-from evidencerails.config import GuardConfig
-from evidencerails.errors import InputError, SettingsError
+from evidencerails.errors import InputError
 from evidencerails.exchange import Exchange
 from evidencerails.pipeline import overall_verdict
 from evidencerails.report import CheckResult
@@ -90,17 +89,12 @@ async def test_grounded_hallucinated_unverified() -> None:
     assert unverified.hallucination_score is None
 
 
-@pytest.mark.parametrize("error", [RuntimeError("boom"), MemoryError("full"), ValueError("bad")])
-async def test_a_crashing_backend_is_unverified_with_its_error(error: Exception) -> None:
-    report = await Guard(nli=EchoNli(error=error)).check(TEXT, evidence=TEXT)
+async def test_a_crashing_backend_is_unverified_with_its_error() -> None:
+    guard = Guard({"on_unverified": "block"}, nli=EchoNli(error=MemoryError("full")))
+    report = await guard.check(TEXT, evidence=TEXT)
     assert (report.status, report.hallucination_score, report.findings) == ("unverified", None, ())
-    assert "check_failed" in report.reason and str(error) in report.reason
-
-
-@pytest.mark.parametrize("mode", ["allow", "warn", "block", "raise"])
-async def test_on_unverified(mode: str) -> None:
-    report = await Guard({"on_unverified": mode}, nli=EchoNli(error=RuntimeError("boom"))).check(TEXT, evidence=TEXT)
-    assert (report.decision, report.decided_by) == (mode, "on_unverified")
+    assert "check_failed" in report.reason and "full" in report.reason
+    assert (report.decision, report.decided_by) == ("block", "on_unverified")
 
 
 async def test_a_cap_holds() -> None:
@@ -113,24 +107,16 @@ async def test_a_cap_holds() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"logprobs": [1]}, "logprobs[1]: got 1: "),
         ({"logprobs": [{"token": "a", "logprob": 0.5}]}, "logprobs[1].logprob: got 0.5: "),
         ({"schema": 5}, "response_schema: got 5: "),
         ({"tools": [5]}, "tools[1]: got 5: "),
         ({"tool_calls": [{"arguments": {}}]}, "tool_calls[1].name: got {'arguments': {}}: Field required"),
-        ({"samples": "one"}, "samples must be a list of strings"),
-        ({"samples": 3}, "samples must be a list of strings, got int"),
-        ({"prompt": [{"role": "x", "content": "y"}]}, "prompt message 1 has role 'x'"),
     ],
 )
 def test_argument_that_cannot_be_read_is_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as error:
         Guard().check_sync("A claim.", **arguments)
     assert message in str(error.value)
-
-
-def test_check_sync_without_a_loop() -> None:
-    assert Guard(nli=EchoNli()).check_sync(TEXT, evidence=TEXT).status == "grounded"
 
 
 async def test_check_sync_inside_a_running_loop() -> None:
@@ -215,14 +201,6 @@ async def test_timings_and_version_are_reported() -> None:
     report = await Guard(nli=EchoNli(delay_s=0.02)).check(TEXT, evidence=TEXT)
     assert report.timings_ms["total"] >= report.timings_ms["grounding"] >= 20
     assert report.version and report.checks["grounding"].version and report.evidence_from == "argument"
-
-
-def test_settings_from_all_sources(tmp_path: Any) -> None:
-    (tmp_path / "s.yml").write_text("on_unverified: block\n")
-    for settings in ({"on_unverified": "block"}, tmp_path / "s.yml", GuardConfig(on_unverified="block")):
-        assert Guard(settings, nli=EchoNli()).config.on_unverified == "block"
-    with pytest.raises(SettingsError):
-        Guard({"on_unverified": "never"})
 
 
 def test_repr_is_brief_and_holds_no_secret() -> None:
@@ -350,7 +328,6 @@ def test_a_splitter_decides_what_a_sentence_is(check: str) -> None:
     with_own.close(), with_ours.close()
 
 
-@pytest.mark.parametrize("check", ["grounding", "claims", "citations", "consistency"])
 @pytest.mark.parametrize(
     "splitter, reason",
     [
@@ -359,10 +336,9 @@ def test_a_splitter_decides_what_a_sentence_is(check: str) -> None:
         (lambda text: 1 / 0, "ZeroDivisionError"),
     ],
 )
-def test_what_a_splitter_gets_wrong_is_no_verdict(check: str, splitter: Any, reason: str) -> None:
-    guard = Guard({"checks": [check]}, nli=EchoNli(), splitter=splitter)
-    samples = [OTHER] if check == "consistency" else None
-    report = guard.check_sync(ARTICLE, evidence=OTHER, samples=samples)
+def test_what_a_splitter_gets_wrong_is_no_verdict(splitter: Any, reason: str) -> None:
+    guard = Guard({"checks": ["grounding"]}, nli=EchoNli(), splitter=splitter)
+    report = guard.check_sync(ARTICLE, evidence=OTHER)
     assert report.status == "unverified"
     assert report.reason.startswith(f"check_failed: {reason}")
     guard.close()

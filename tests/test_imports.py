@@ -2,10 +2,9 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 ROOMS = (
     {"errors", "version", "executor", "testing"}, {"exchange"}, {"text"}, {"tool_calls", "report_page"}, {"report"},
@@ -16,9 +15,10 @@ ROOMS = (
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
 
 
-@pytest.fixture(scope="module")
+@cache
 def imports() -> dict[str, set[str]]:
-    """Each module of the package and what it imports of it anywhere, without the package's name."""
+    """Each module of the package and what it imports of it anywhere, without the package's name. No fixture of the
+    file: it would parse before conftest.py has put off finalizers, for whose tracebacks Python fails meanwhile."""
     package = Path(__file__).parent.parent / "evidencerails"
     trees = {_name(file, package): ast.parse(file.read_text(encoding="utf-8")) for file in package.rglob("*.py")}
     return {name: {*_imported(tree, {*trees})} for name, tree in trees.items()}
@@ -41,16 +41,16 @@ def _imported(tree: ast.Module, modules: set[str]) -> Iterator[str]:
                 yield next(one for one in (rest, rest.rpartition(".")[0], "__init__") if one in modules)
 
 
-def test_no_arrow_runs_up(imports: dict[str, set[str]]) -> None:
-    assert {name.partition(".")[0] for name in imports} == {*FLOOR}
+def test_no_arrow_runs_up() -> None:
+    assert {name.partition(".")[0] for name in imports()} == {*FLOOR}
     rooms = {
         (name, other)
-        for name, others in imports.items()
+        for name, others in imports().items()
         for other in others
         if name.partition(".")[0] != other.partition(".")[0]
     }
     assert [one for one in rooms if FLOOR[one[0].partition(".")[0]] <= FLOOR[one[1].partition(".")[0]]] == []
 
 
-def test_no_imports_run_in_a_circle(imports: dict[str, set[str]]) -> None:
-    TopologicalSorter(imports).prepare()  # raises CycleError, which names the circle
+def test_no_imports_run_in_a_circle() -> None:
+    TopologicalSorter(imports()).prepare()  # raises CycleError, which names the circle

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from evidencerails import Report
 from evidencerails.exchange import Span
-from evidencerails.report import MAX_PLAIN_BYTES, CheckResult, Claim, Finding, NliScores, Quote, text_hash
+from evidencerails.report import DECISIONS, MAX_PLAIN_BYTES, CheckResult, Claim, Finding, NliScores, Quote, text_hash
 from evidencerails.report_page import words_of
 
 RESPONSE = "The tower stands in Berlin."
@@ -41,11 +41,6 @@ def report(claims: tuple[Claim, ...] = (), findings: tuple[Finding, ...] = ()) -
     return Report(decision="block", hallucination_score=0.9, risk_level="high", checks={"grounding": check}, **found)
 
 
-def test_json_round_trip() -> None:
-    original = report((claim(),), (finding(),))
-    assert Report.model_validate_json(original.model_dump_json()) == original
-
-
 def test_plain_is_json_and_holds_claims_once() -> None:
     plain = report((claim(),), (finding(),)).plain()
     assert json.loads(json.dumps(plain)) == plain
@@ -64,13 +59,6 @@ def test_plain_is_bounded_and_counts_what_it_left_out(filler: str) -> None:
     assert plain["status"] == "hallucinated"
 
 
-def test_plain_drops_supported_claims_first() -> None:
-    claims = (*[claim("supported", "s" * 300)] * 100, claim())
-    plain = report(claims).plain(max_bytes=12_000)
-    assert "contradicted" in [c["label"] for c in plain["claims"]]
-    assert plain["truncated"]["claims"] > 0
-
-
 def test_one_huge_claim_is_left_out_whole() -> None:
     plain = report((claim(text="x" * 40_000),), (finding("y" * 40_000),)).plain()
     assert plain["claims"] == [] and plain["findings"] == []
@@ -83,12 +71,6 @@ def test_huge_reason_of_a_check_cannot_break_the_bound() -> None:
     assert len(json.dumps(plain).encode()) <= MAX_PLAIN_BYTES
 
 
-def test_evidence_stays_inside_unless_exposed() -> None:
-    shown = json.dumps(report((claim(),), (finding(),)).plain(expose_evidence=False))
-    assert "secret" not in shown and "memo.txt" not in shown
-    assert RESPONSE in shown
-
-
 def test_words_that_may_quote_evidence_stay_inside_unless_exposed() -> None:
     """A model's reasoning and the list of contradicted sentences carried evidence into `$hallucination_report`."""
     said = {"reason": f"The source says: {SECRET}", "method": "llm:gpt"}
@@ -98,7 +80,8 @@ def test_words_that_may_quote_evidence_stay_inside_unless_exposed() -> None:
     check = CheckResult(name="claims", status="hallucinated", claims=(judged,), findings=(found,), details=details)
     whole = report((judged,), (found,)).model_copy(update={"checks": {"claims": check}})
     plain = whole.plain(expose_evidence=False)
-    assert "secret" not in json.dumps(plain)
+    shown = json.dumps(plain)
+    assert "secret" not in shown and "memo.txt" not in shown and RESPONSE in shown
     assert plain["findings"][0]["reason"] == plain["claims"][0]["reason"] == "llm:gpt says contradicted"
     assert plain["checks"]["claims"]["details"]["contradicted_evidence"] == [{"passage_id": "p1", "claims": 1}]
     assert json.dumps(whole.plain()).count("secret") == 5
@@ -132,23 +115,14 @@ def test_redaction_hides_answer_and_evidence(redaction: str) -> None:
     assert (text_hash(RESPONSE) in shown) == (redaction == "hash")
 
 
-@pytest.mark.parametrize(
-    "decision, blocked",
-    [
-        *(("allow", False), ("annotate", False), ("warn", False), ("regenerate", True)),
-        *(("abstain", True), ("escalate", True), ("block", True), ("raise", True)),
-    ],
-)
-def test_is_blocked(decision: str, blocked: bool) -> None:
-    assert Report(status="hallucinated", decision=decision).is_blocked is blocked  # type: ignore[arg-type]
-
-
-def test_a_repaired_response_is_not_blocked() -> None:
+def test_what_is_shown_as_it_was_or_repaired_is_not_blocked() -> None:
+    passing = [d for d in DECISIONS if not Report(status="hallucinated", decision=d).is_blocked]
+    assert passing == ["allow", "annotate", "warn"]
     assert not Report(status="hallucinated", decision="regenerate", answer="The bridge opened in 1932.").is_blocked
 
 
-def test_json_round_trip_of_a_lone_surrogate() -> None:
-    original = report((claim(text="It stands \ud800 in Paris 東."),))
+def test_json_round_trip_with_a_lone_surrogate() -> None:
+    original = report((claim(text="It stands \ud800 in Paris 東."),), (finding(),))
     for text in (original.model_dump_json(), original.model_dump_json(indent=2), original.model_dump_json().encode()):
         assert Report.model_validate_json(text) == original
     with pytest.raises(ValidationError, match="JSON"):

@@ -33,7 +33,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
 @pytest.fixture(scope="module")
 def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service on loopback with a store, shared by the tests of a module; without keys unless its `SETTINGS` say so."""
+    """A service on loopback with a store, shared by the tests of a module, whose `SETTINGS` hold as well."""
     folder = tmp_path_factory.mktemp("service")
     settings = {"store": {"url": f"sqlite:///{folder}/reports.db"}, **getattr(request.module, "SETTINGS", {})}
     running = Service(folder, settings).wait_until_ready()
