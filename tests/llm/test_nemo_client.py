@@ -1,9 +1,7 @@
 """Models as NeMo makes them from a config, asked through our client inside a real turn."""
 
 import asyncio
-import copy
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -198,12 +196,6 @@ async def test_an_error_of_the_provider_becomes_ours(server: ReplayServer) -> No
         assert caught.value.__cause__ is not None
 
 
-async def test_one_model_keeps_its_client_and_a_copy_gets_its_own(server: ReplayServer) -> None:
-    model = openai_model(server)
-    assert as_client(model) is as_client(model)
-    assert as_client(copy.copy(model)) is not as_client(model)
-
-
 async def test_a_langchain_model_of_the_app_gives_samples_in_one_request(server: ReplayServer) -> None:
     rails = make_rails(server)
     rails.update_llm(LangChainLLMAdapter(chat_model(server)))
@@ -234,32 +226,6 @@ def piggyback(
     assert install(rails, settings)
     rails.update_llm(rails.llm)  # what NeMo does itself after `init`
     return rails, draw_in_turn(rails, settings.consistency, usages=usages)
-
-
-async def test_init_can_install_it_before_nemo_has_made_its_model(server: ReplayServer, tmp_path: Path) -> None:
-    app = tmp_path / "app"
-    app.mkdir()
-    (app / "config.yml").write_text(
-        "models:\n- type: main\n  engine: openai\n  model: replay\n  api_key_env_var: MY_KEY\n"
-        f"  parameters: {{base_url: '{server.base_url}'}}\n"
-        "rails: {output: {flows: [draw samples]}}\n"
-    )
-    (app / "rails.co").write_text("define subflow draw samples\n  $drawn = execute draw_samples\n")
-    (app / "config.py").write_text(
-        "from evidencerails.config import GuardConfig\n"
-        "from evidencerails.llm.piggyback import install\n"
-        "def init(app):\n"
-        "    assert app.llm is None\n"
-        "    assert install(app, GuardConfig.load({'consistency': {'sampling': 'piggyback'}}))\n"
-    )
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("MY_KEY", "from-env")
-        rails = LLMRails(RailsConfig.from_path(str(app)))
-    drawn = draw_in_turn(rails, ConsistencySettings(sampling="piggyback"))
-    server.say(["In Paris.", "In Lyon.", "In Nice."])
-    assert await ask(rails) == "In Paris."
-    assert drawn == [("In Lyon.", "In Nice.")]
-    assert [request.headers["authorization"] for request in server.requests] == ["Bearer from-env"]
 
 
 async def test_while_streaming_nothing_comes_along(server: ReplayServer) -> None:

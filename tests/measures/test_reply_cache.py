@@ -86,12 +86,6 @@ async def test_the_oldest_are_thrown_out(cache: ReplyCache, clock: Clock, monkey
     assert [await cache.get(key) for key in "abc"] == [None, "b", "c"]
 
 
-async def test_disk_outlives_the_process(tmp_path: Path, clock: Clock) -> None:
-    path = tmp_path / "r.sqlite"
-    await ReplyCache(path, DAY_S, clock=clock).put("a", "1")
-    assert await ReplyCache(path, DAY_S, clock=clock).get("a") == "1"
-
-
 async def test_disk_holds_json_and_gives_back_texts_alone(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
     cache = ReplyCache(path, DAY_S, 10)

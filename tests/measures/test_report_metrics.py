@@ -8,7 +8,6 @@ import pytest
 from scoring_tools import Row, TableNli
 
 from evidencerails import Guard, Report
-from evidencerails.config import GuardConfig
 from evidencerails.measures.aggregate import composite_metrics
 from evidencerails.settings.scoring import CompositeWeights
 from evidencerails.testing import ReplayServer
@@ -95,11 +94,9 @@ def test_claims_are_extracted_where_no_check_made_any() -> None:
 
 
 def test_risk_thresholds_of_the_settings_hold_for_the_report() -> None:
-    high = check({})
-    assert high.risk_level == "high"
+    assert check({}).risk_level == "high"
     low = check({"scoring": {"risk": {"low": 1.0, "high": 1.0}}})
     assert low.risk_level == ("low" if (low.hallucination_score or 0) < 1 else "high")
-    assert GuardConfig.load({"scoring": {"risk": {"low": 1.0, "high": 1.0}}}).scoring.risk.low == 1.0
 
 
 def test_composite_score_of_a_report() -> None:

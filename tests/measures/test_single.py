@@ -61,12 +61,10 @@ async def test_what_a_measure_lacks_is_its_reason_and_no_score() -> None:
     }
 
 
-@pytest.mark.parametrize("aggregation", ["weighted", "worst"])
-async def test_all_measures_together_by_the_weights_of_the_settings(server: ReplayServer, aggregation: str) -> None:
-    server.default(judged)
+async def test_all_measures_together_by_the_weights_of_the_settings() -> None:
     answer = f"{RIGHT} {WRONG}"
     weights = {"nli": 1.0, "ngram": 0.5, "logprobs": 0.25}
-    scoring = {"measures": list(weights), "weights": weights, "aggregation": aggregation}
+    scoring = {"measures": list(weights), "weights": weights, "aggregation": "weighted"}
     guard = Guard({"checks": ["claims"], "scoring": scoring})
     report = await guard.check(answer, evidence=EVIDENCE, samples=SAMPLES, logprobs=tokens(answer, "1911"))
     listed = report.checks["claims"].details["measures"]["claims"]
@@ -76,7 +74,7 @@ async def test_all_measures_together_by_the_weights_of_the_settings(server: Repl
         total = math.fsum(weights[name] * score for name, score in claim["scores"].items())
         expected.append(total / sum(weights.values()))
         assert claim["score"] == pytest.approx(expected[-1])
-    of_all = sum(expected) / 2 if aggregation == "weighted" else max(expected)
+    of_all = sum(expected) / 2
     assert report.metrics["measures_score"] == pytest.approx(of_all)
     risk = "low" if of_all < 0.3 else "high" if of_all >= 0.7 else "medium"
     assert report.checks["claims"].details["measures"]["risk_level"] == risk
