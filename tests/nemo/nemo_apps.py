@@ -1,5 +1,6 @@
 """Apps, questions and answers of the tests in this folder."""
 
+import json
 import re
 import textwrap
 from collections.abc import AsyncIterable, Callable, Sequence
@@ -112,6 +113,17 @@ def user(context: dict[str, Any] | None = None, text: str = QUESTION) -> list[di
     """The messages of one turn."""
     head = [{"role": "context", "content": context}] if context else []
     return [*head, {"role": "user", "content": text}]
+
+
+async def shown(app: Any, server: ReplayServer, *answers: str, context: dict[str, Any] | None = None) -> list[str]:
+    """What the user of an app sees where its model gives these answers, each in a turn of its own with evidence."""
+    seen = []
+    for answer in answers:
+        script(server, answer)
+        message = await app.generate_async(messages=user({"evidence": EVIDENCE} if context is None else context))
+        content = message["content"]
+        seen.append(content if isinstance(content, str) else json.dumps(content))
+    return seen
 
 
 async def checked(app: Any, context: dict[str, Any] | None = None, **turn: Any) -> tuple[str, dict[str, Any]]:

@@ -5,13 +5,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from nemo_apps import is_blocked, streamed
+from nemo_apps import is_blocked, streamed, user
 
-FLAGS = {
-    "check grounding": "check_grounding",
-    "check claims": "check_claims",
-    "self check hallucination": "check_hallucination",
-}
+FLAGS = {"check grounding": "check_grounding", "self check hallucination": "check_hallucination"}
+"""The rail that reads evidence and the one that asks the model again; the others take the way of the first."""
 
 
 class Seen(NamedTuple):
@@ -31,8 +28,7 @@ class Turn:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        head = [{"role": "context", "content": self.context}] if self.context else []
-        return [*head, {"role": "user", "content": self.question}]
+        return user(self.context, self.question)
 
     @property
     def with_answer(self) -> list[dict[str, Any]]:
@@ -54,26 +50,22 @@ class Mode:
     answers: str | None = None
 
 
-def _is_refusal(text: str, answer: str) -> bool:
-    return answer not in text
-
-
 async def generate(app: Any, turn: Turn) -> Seen:
     message = await app.generate_async(messages=turn.messages)
     if message["role"] == "exception":
         return Seen(json.dumps(message["content"]), True)
-    return Seen(message["content"], _is_refusal(message["content"], turn.answer))
+    return Seen(message["content"], turn.answer not in message["content"])
 
 
 async def generate_without_context(app: Any, turn: Turn) -> Seen:
     messages = [{"role": "system", "content": f"Context:\n{turn.context['evidence']}"}, turn.messages[-1]]
     message = await app.generate_async(messages=messages)
-    return Seen(message["content"], _is_refusal(message["content"], turn.answer))
+    return Seen(message["content"], turn.answer not in message["content"])
 
 
 async def output_only(app: Any, turn: Turn) -> Seen:
     response = await app.generate_async(messages=turn.with_answer, options={"rails": ["output"]})
-    return Seen(response.response[0]["content"], _is_refusal(response.response[0]["content"], turn.answer))
+    return Seen(response.response[0]["content"], turn.answer not in response.response[0]["content"])
 
 
 async def check(app: Any, turn: Turn) -> Seen:
@@ -90,7 +82,7 @@ async def our_stream(app: Any, turn: Turn) -> Seen:
     import evidencerails
 
     text = await streamed(evidencerails.stream(app, messages=turn.messages))
-    return Seen(text, _is_refusal(text, turn.answer))
+    return Seen(text, turn.answer not in text)
 
 
 STREAMING = """
@@ -109,7 +101,6 @@ def _streaming(parallel: bool, stream_first: bool) -> str:
 FLAG_FLOW = """
 define subflow set flags
   $check_grounding = True
-  $check_claims = True
   $check_hallucination = True
   $hallucination_warning = True
 """

@@ -3,25 +3,13 @@
 from typing import Any
 
 import pytest
-from nemo_apps import (
-    ALWAYS,
-    CLEAN,
-    EVIDENCE,
-    QUESTION,
-    WARNING,
-    App,
-    app_yaml_2,
-    colang_2,
-    make_app,
-    said_2,
-    script,
-    user,
-)
+from nemo_apps import ALWAYS, CLEAN, EVIDENCE, QUESTION, WARNING, App, app_yaml_2, colang_2, make_app, said_2, user
 
 from evidencerails.testing import ReplayServer
 
 RAILS = "rails: {input: {flows: [check answerability]}}\n"
 ELSEWHERE = "How do I bake bread?"
+ABSTAINED = "I can't answer that reliably from the sources I have. None of the sources says anything"
 
 
 async def ask(app: Any, text: str, context: dict[str, Any] | None = None) -> Any:
@@ -29,27 +17,22 @@ async def ask(app: Any, text: str, context: dict[str, Any] | None = None) -> Any
 
 
 @pytest.mark.parametrize(
-    ("question", "settings", "context"),
+    ("question", "settings", "is_answered"),
     [
-        (QUESTION, "", {}),
-        ("Hello there!", "", {}),
-        (ELSEWHERE, "", {"check_answerability": False}),
-        (ELSEWHERE, "custom_data: {evidencerails: {activation: shadow}}\n", {}),
+        (QUESTION, "", True),
+        ("Hello there!", "", True),
+        (ELSEWHERE, "custom_data: {evidencerails: {activation: shadow}}\n", True),
+        (ELSEWHERE, "", False),
     ],
-    ids=["answerable", "small talk", "turned off by the flag", "shadow"],
+    ids=["answerable", "small talk", "shadow", "about something else"],
 )
-async def test_what_is_answered(
-    app: App, server: ReplayServer, question: str, settings: str, context: dict[str, Any]
+async def test_only_what_the_evidence_may_answer_is_generated(
+    app: App, server: ReplayServer, question: str, settings: str, is_answered: bool
 ) -> None:
     server.default(CLEAN)
-    assert (await ask(app(RAILS + settings), question, {"evidence": EVIDENCE, **context}))["content"] == CLEAN
-
-
-async def test_another_is_not_even_generated(app: App, server: ReplayServer) -> None:
-    server.default(CLEAN)
-    content = (await ask(app(RAILS), ELSEWHERE))["content"]
-    assert content.startswith("I can't answer that reliably from the sources I have. None of the sources says anything")
-    assert server.requests == []
+    content = (await ask(app(RAILS + settings), question))["content"]
+    assert content == CLEAN if is_answered else content.startswith(ABSTAINED)
+    assert bool(server.requests) is is_answered
 
 
 @pytest.mark.parametrize(
@@ -67,11 +50,9 @@ async def test_a_question_is_read_with_the_turn_before(
 
 
 async def test_an_exception_where_the_app_wants_them(app: App, server: ReplayServer) -> None:
-    server.default(CLEAN)
     message = await ask(app(RAILS + "enable_rails_exceptions: true\n"), ELSEWHERE)
-    assert message["role"] == "exception"
-    assert message["content"]["type"] == "AnswerabilityRailException"
-    assert "None of the sources" in message["content"]["message"]
+    assert (message["role"], message["content"]["type"]) == ("exception", "AnswerabilityRailException")
+    assert message["content"]["message"].startswith(ABSTAINED)
 
 
 @pytest.mark.parametrize(("then", "is_answered"), [("warn", True), ("block", False)])
@@ -82,23 +63,13 @@ async def test_evidence_that_cannot_be_read(app: App, server: ReplayServer, then
     assert (content == CLEAN) is is_answered
 
 
-async def test_colang_2(server: ReplayServer) -> None:
-    rails = make_app(app_yaml_2(server.base_url), colang_2(input="check answerability"))
-    server.default(CLEAN)
-    assert (await ask(rails, QUESTION))["content"] == CLEAN
-    script(server, CLEAN)
-    content = (await ask(rails, ELSEWHERE))["content"]
-    assert content.startswith("I can't answer that reliably")
-    assert server.requests == []
-
-
-async def test_the_flag_holds_for_one_turn(app: App, server: ReplayServer) -> None:
+async def test_the_flag_turns_it_off_for_one_turn(app: App, server: ReplayServer) -> None:
     server.default(CLEAN)
     history = user({"evidence": EVIDENCE, "check_answerability": False}, ELSEWHERE)
     history.append(await app(RAILS).generate_async(messages=history))
     assert history[-1]["content"] == CLEAN
     history.append({"role": "user", "content": ELSEWHERE})
-    assert (await app(RAILS).generate_async(messages=history))["content"].startswith("I can't answer that reliably")
+    assert (await app(RAILS).generate_async(messages=history))["content"].startswith(ABSTAINED)
 
 
 async def test_colang_2_one_turn_off_and_the_abstention_is_not_checked(server: ReplayServer) -> None:
@@ -106,6 +77,6 @@ async def test_colang_2_one_turn_off_and_the_abstention_is_not_checked(server: R
     rails = make_app(app_yaml_2(server.base_url, ALWAYS), colang)
     server.default(CLEAN)
     context = {"evidence": EVIDENCE, "check_answerability": False}
-    (off, on), reports = await said_2(rails, context, (ELSEWHERE, ELSEWHERE))
-    assert off == CLEAN and on.startswith("I can't answer that reliably") and WARNING not in on
-    assert reports == ["grounded"]
+    said, reports = await said_2(rails, context, (ELSEWHERE, ELSEWHERE, QUESTION))
+    assert (said[0], said[2]) == (CLEAN, CLEAN) and said[1].startswith(ABSTAINED) and WARNING not in said[1]
+    assert (reports, len(server.requests)) == (["grounded"] * 2, 2)

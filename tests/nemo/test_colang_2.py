@@ -1,6 +1,5 @@
 """Colang 2.x: `import evidencerails.plugin`, the report as an event, and rails that still run after an abort."""
 
-from functools import cache
 from typing import Any
 
 import pytest
@@ -23,19 +22,6 @@ from nemo_apps import (
 
 from evidencerails.testing import ReplayServer
 
-FLAGS = {
-    "check grounding": "check_grounding",
-    "check claims": "check_claims",
-    "self check hallucination": "check_hallucination",
-    "hallucination warning": "hallucination_warning",
-}
-_made = cache(make_app)
-
-
-def _app(server: ReplayServer, flow: str, *, flag: bool = True, more: str = "") -> Any:
-    colang = colang_2(output=flow, flags=[FLAGS[flow]] if flag else [])
-    return _made(app_yaml_2(server.base_url, more), colang)
-
 
 async def _ask(app: Any, evidence: str = EVIDENCE) -> dict[str, Any]:
     message: dict[str, Any] = await app.generate_async(messages=user({"evidence": evidence}))
@@ -46,23 +32,10 @@ def _events(message: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [event for event in message.get("events", ()) if event["type"] == name]
 
 
-@pytest.mark.parametrize("flow", ["check grounding", "check claims", "self check hallucination"])
-@pytest.mark.parametrize("activation", ["flag", "always"])
-async def test_planted_hallucination_is_blocked_and_clean_answer_passes(
-    server: ReplayServer, flow: str, activation: str
-) -> None:
-    app = _app(server, flow, flag=activation == "flag", more=ALWAYS if activation == "always" else "")
-    for answer, expected, status in ((PLANTED, BLOCKED, "hallucinated"), (CLEAN, CLEAN, "grounded")):
-        script(server, answer)
-        message = await _ask(app)
-        assert message["content"] == expected
-        assert [event["report"]["status"] for event in _events(message, "HallucinationReport")] == [status]
-
-
 async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app = _app(server, "check grounding", flag=False, more=ALWAYS.replace("always", "shadow"))
+    app = make_app(app_yaml_2(server.base_url, ALWAYS.replace("always", "shadow")), colang_2(output="check grounding"))
     script(server, PLANTED)
     assert (await _ask(app))["content"] == PLANTED
     app.runtime.llm_task_manager.evidencerails_plugin.wait_for_shadow(20)
@@ -70,20 +43,14 @@ async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     assert "hallucinated, decision block" in logged
 
 
-async def test_warning_is_appended_and_the_answer_stays(server: ReplayServer) -> None:
-    app = _app(server, "hallucination warning")
-    script(server, PLANTED)
-    text = (await _ask(app))["content"]
-    assert text.startswith(PLANTED) and WARNING in text
-
-
-async def test_without_flag_nothing_is_checked(server: ReplayServer) -> None:
-    app = _app(server, "self check hallucination", flag=False)
+@pytest.mark.parametrize("flags", [["hallucination_warning"], []])
+async def test_a_warning_is_appended_if_the_flag_asks_for_the_check(server: ReplayServer, flags: list[str]) -> None:
+    app = make_app(app_yaml_2(server.base_url), colang_2(output="hallucination warning", flags=flags))
     script(server, PLANTED)
     message = await _ask(app)
-    assert message["content"] == PLANTED
-    assert not _events(message, "HallucinationReport")
-    assert not any(is_sampling(request) for request in server.requests)
+    assert message["content"].startswith(PLANTED) and (WARNING in message["content"]) is bool(flags)
+    assert len(_events(message, "HallucinationReport")) == len(flags)
+    assert any(is_sampling(request) for request in server.requests) is bool(flags)
 
 
 async def test_flag_holds_for_one_answer(server: ReplayServer) -> None:
@@ -94,39 +61,6 @@ async def test_flag_holds_for_one_answer(server: ReplayServer) -> None:
     message = await _ask(app)
     assert [event["report"]["status"] for event in _events(message, "HallucinationReport")] == ["hallucinated"]
     assert message["content"].count(PLANTED) == 2 and message["content"].count(WARNING) == 1
-
-
-async def test_rails_exception_arrives_as_event(server: ReplayServer) -> None:
-    app = _app(server, "check grounding", more="enable_rails_exceptions: true\n")
-    script(server, PLANTED)
-    message = await _ask(app)
-    (exception,) = _events(message, "GroundingRailException")
-    assert PLANTED not in message["content"]
-    assert exception["kinds"] == ["unsupported_claim"]
-    assert exception["spans"][0]["text"] in PLANTED
-
-
-async def test_rails_still_run_in_the_turn_after_an_abort(server: ReplayServer) -> None:
-    """NeMo #2067: its own rails left `$output_rails_in_progress` up, and no output rail ran any more."""
-    app = _app(server, "check grounding")
-    state: Any = {}
-    said = []
-    for answer in (PLANTED, PLANTED, CLEAN):
-        script(server, answer)
-        events = [
-            {"type": "ContextUpdate", "data": {"evidence": EVIDENCE}},
-            {"type": "UtteranceUserActionFinished", "final_transcript": QUESTION},
-        ]
-        out, state = await app.process_events_async(events, state, blocking=True)
-        said.append([event["script"] for event in out if event["type"] == "StartUtteranceBotAction"])
-        done = {"type": "UtteranceBotActionFinished", "is_success": True}
-        finished = [
-            {**done, "action_uid": event["action_uid"], "final_script": event["script"]}
-            for event in out
-            if event["type"] == "StartUtteranceBotAction"
-        ]
-        _, state = await app.process_events_async(finished, state, blocking=True)
-    assert said == [[BLOCKED], [BLOCKED], [CLEAN]]
 
 
 SAYS = """
@@ -186,9 +120,10 @@ flow answer
 """
 
 
-async def test_rails_still_run_after_a_rail_of_the_app_aborts(
+async def test_rails_still_run_after_an_abort_of_the_app_s_rail_and_of_ours(
     server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """NeMo #2067: its own rails left `$output_rails_in_progress` up, and no output rail ran any more."""
     with caplog.at_level("INFO"):
         app = make_app(app_yaml_2(server.base_url, ALWAYS), OWN_RAIL.replace("{answer}", PLANTED))
     assert "ready: activation always, flows check grounding" in caplog.text

@@ -1,10 +1,10 @@
 """Evidence in every shape and from every place, the first that has any; what is none makes the answer unverified."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
 from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, App, app_yaml, checked, make_app, script, user
 
 from evidencerails.adapters.nemo_evidence import (
@@ -14,8 +14,7 @@ from evidencerails.adapters.nemo_evidence import (
     marked_context,
     statements,
 )
-from evidencerails.errors import InputError
-from evidencerails.exchange import Message, Passage
+from evidencerails.exchange import Message
 from evidencerails.settings.claims import EvidenceSettings
 from evidencerails.testing import ReplayServer
 
@@ -25,33 +24,23 @@ rails: {output: {flows: [check grounding]}}
 """
 
 
+STUDY = "Chen et al. (2019) showed that bridges sway."
+BASE_IS_A_SOURCE = """
+rails: {output: {flows: [check grounding, check knowledge]}}
+custom_data:
+  evidencerails:
+    activation: always
+    policies: [{when: {kind: [unsupported_claim, factual_fabrication]}, then: warn}]
+    knowledge:
+      sources: {wiki: {kind: knowledge_base, complete: true}}
+      entities: {papers: {sources: [wiki]}}
+"""
+
+
 async def _found(settings: EvidenceSettings | None = None, **sources: Any) -> tuple[list[str], str | None]:
     given: dict[str, Any] = {"context": {}, "messages": [], "prompt": [], **sources}
     evidence = await find_evidence(settings or EvidenceSettings(), EvidenceSources(**given))
     return [passage.text for passage in evidence.passages], evidence.place
-
-
-@pytest.mark.parametrize(
-    ("value", "texts"),
-    [
-        ("one text", ["one text"]),
-        (["a", "b"], ["a", "b"]),
-        ({"text": "a", "id": "x"}, ["a"]),
-        ([{"content": "a"}, {"page_content": "b"}, {"body": "c"}], ["a", "b", "c"]),
-        (Document(page_content="a"), ["a"]),
-        ([Document(page_content="a"), "b", Passage(id="p", text="c")], ["a", "b", "c"]),
-        (["a", "", "  "], ["a"]),
-        ([["a"], "b"], ["a", "b"]),
-    ],
-)
-async def test_evidence_variable_in_every_shape(value: Any, texts: list[str]) -> None:
-    assert await _found(context={"evidence": value}) == (texts, "variable")
-
-
-@pytest.mark.parametrize("value", [42, {"number": 1}, [None], [[7]], object()])
-async def test_what_is_no_evidence_is_named(value: Any) -> None:
-    with pytest.raises(InputError, match=r"^\$evidence: evidence item 1 is "):
-        await _found(context={"evidence": value})
 
 
 async def test_first_place_that_has_any_wins() -> None:
@@ -66,8 +55,7 @@ async def test_first_place_that_has_any_wins() -> None:
         "search": search,
         "user_message": "it",
     }
-    places = []
-    for place, without in (
+    for place, remove in (
         ("variable", lambda: sources["context"].pop("evidence")),
         ("relevant_chunks", lambda: sources["context"].pop("relevant_chunks")),
         ("tool_messages", lambda: sources["messages"].remove(tool)),
@@ -75,9 +63,8 @@ async def test_first_place_that_has_any_wins() -> None:
         ("system_context", lambda: sources["messages"].clear()),
         (None, lambda: None),
     ):
-        places.append((await _found(**sources))[1] == place)
-        without()
-    assert places == [True] * 6
+        assert (await _found(**sources))[1] == place
+        remove()
 
 
 async def test_order_of_the_settings_is_followed() -> None:
@@ -194,8 +181,7 @@ def test_facts_of_a_system_message_are_evidence_and_its_instructions_are_not(tex
     assert statements(text) == stated
 
 
-@pytest.mark.parametrize("heading", ["", "Context:\n"])
-@pytest.mark.parametrize("dialog", [False, True])
+@pytest.mark.parametrize(("heading", "dialog"), [("", False), ("Context:\n", False), ("", True)])
 async def test_facts_in_the_instructions_of_the_config_are_evidence(
     app: App, server: ReplayServer, heading: str, dialog: bool
 ) -> None:
@@ -212,10 +198,13 @@ async def test_facts_in_the_instructions_of_the_config_are_evidence(
         assert (report["status"], report["evidence_from"]) == (status, "system_context"), report["reason"]
 
 
-async def test_a_report_without_evidence_says_where_to_put_it(app: App, server: ReplayServer) -> None:
+async def test_report_and_log_say_where_to_put_evidence(
+    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
     script(server, PLANTED)
     _, report = await checked(app(ALWAYS))
     assert "state the facts in `instructions`" in report["reason"]
+    assert any("state the facts in `instructions`" in line and line.endswith(")]") for line in caplog.messages)
 
 
 async def test_plain_system_message_is_the_last_resort() -> None:
@@ -225,29 +214,33 @@ async def test_plain_system_message_is_the_last_resort() -> None:
     assert await _found(prompt=prompt) == ([], None)
 
 
-async def test_knowledge_base_of_an_app_in_general_mode(
-    server: ReplayServer, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+async def test_the_knowledge_base_is_evidence_and_a_source_to_look_up_in(
+    server: ReplayServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """NeMo never puts what it finds there into `relevant_chunks` in this mode."""
+    """NeMo never puts what it finds there into `relevant_chunks` in general mode."""
     from nemoguardrails import LLMRails, RailsConfig
 
     # NeMo keeps the index under the names of engine and model, beside where it was imported: a later encoder meets it.
     monkeypatch.setattr("nemoguardrails.kb.kb.CACHE_FOLDER", str(tmp_path / "cache"))
     (tmp_path / "kb").mkdir()
-    (tmp_path / "kb" / "bridges.md").write_text(f"# Bridges\n\n## The Harbour Bridge\n\n{EVIDENCE}\n")
-    (tmp_path / "config.yml").write_text(app_yaml(server.base_url, ALWAYS, more_models=EMBEDDINGS))
+    (tmp_path / "kb" / "bridges.md").write_text(f"# Bridges\n\n## The Harbour Bridge\n\n{EVIDENCE}\n{STUDY}")
+    yaml = app_yaml(server.base_url, BASE_IS_A_SOURCE, more_models=EMBEDDINGS)
+    (tmp_path / "config.yml").write_text(yaml)
     app = LLMRails(RailsConfig.from_path(str(tmp_path)))
-    for answer, status in ((PLANTED, "hallucinated"), (CLEAN, "grounded")):
+    for answer, check, status in (
+        (PLANTED, "grounding", "hallucinated"),
+        (CLEAN, "grounding", "grounded"),
+        (STUDY.replace("2019", "2021"), "knowledge", "hallucinated"),
+        (STUDY, "knowledge", "grounded"),
+    ):
         script(server, answer)
         _, report = await checked(app)
-        assert (report["status"], report["evidence_from"]) == (status, "knowledge_base")
+        assert (report["checks"][check]["status"], report["evidence_from"]) == (status, "knowledge_base")
 
 
 @pytest.mark.parametrize(
     ("context", "reason"),
     [
-        ({}, "no_evidence"),
-        ({"evidence": 42}, "bad_evidence: $evidence: evidence item 1 is int"),
         ({"evidence": {"no": "text"}}, "bad_evidence: $evidence: evidence item 1 is dict"),
         ({"relevant_chunks": [3]}, "bad_evidence: relevant_chunks: evidence item 1 is int"),
     ],

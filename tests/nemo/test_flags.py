@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nemo_apps import ALWAYS, BLOCKED, CLEAN, EVIDENCE, PLANTED, App, checked, script, user
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, App, checked, script, shown, user
 
 from evidencerails.adapters.nemo_rails import is_asked_for, is_set, unread_flags
 from evidencerails.testing import ReplayServer
@@ -52,35 +52,12 @@ def test_unread_flags(context: dict[str, Any], flows: list[str], expected: dict[
     assert unread_flags(context, flows) == expected
 
 
-OWN_FLOW = """
-define subflow my check
-  $verdict = execute check_grounding(flag={flag})
-  if $verdict
-    bot refuse
-    stop
-
-define bot refuse
-  "No."
-"""
-
-
-@pytest.mark.parametrize("flag", ["$check_grounding", '"$check_grounding"', '"check_grounding"', "True"])
-async def test_a_custom_flow_may_name_the_flag_or_pass_it(app: App, server: ReplayServer, flag: str) -> None:
-    rails = app("rails: {output: {flows: [my check]}}\n", OWN_FLOW.replace("{flag}", flag))
-    for answer, expected in ((PLANTED, "No."), (CLEAN, CLEAN)):
-        script(server, answer)
-        messages = user({"evidence": EVIDENCE, "check_grounding": True})
-        assert (await rails.generate_async(messages=messages))["content"] == expected
-
-
 async def test_a_flag_of_a_rail_that_is_not_there_is_said_once(
     app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     rails = app("rails: {output: {flows: [check grounding, check logic]}}\n")
-    script(server, PLANTED)
-    messages = user({"evidence": EVIDENCE, "check_hallucination": True})
-    for _ in range(2):
-        assert (await rails.generate_async(messages=messages))["content"] == PLANTED
+    context = {"evidence": EVIDENCE, "check_hallucination": True}
+    assert await shown(rails, server, PLANTED, PLANTED, context=context) == [PLANTED, PLANTED]
     said = [line for line in caplog.messages if "$check_hallucination is set" in line]
     assert said == [
         "evidencerails: $check_hallucination is set, but 'self check hallucination' is not among rails.output.flows: "
@@ -94,13 +71,12 @@ async def test_a_flag_in_the_settings_is_said_at_the_start(
     with caplog.at_level(logging.WARNING):
         rails = app("custom_data: {check_grounding: true, evidencerails: {activation: always}}\n")
     assert "custom_data.check_grounding does nothing" in caplog.text
-    script(server, PLANTED)
-    assert (await rails.generate_async(messages=user({"evidence": EVIDENCE})))["content"] == BLOCKED
+    assert await shown(rails, server, PLANTED) == [BLOCKED]
 
 
 OWN_RAIL = """
-define subflow no swearing
-  if "damn" in $bot_message
+define subflow own rail
+  if {condition}
     bot refuse
     stop
 
@@ -110,7 +86,8 @@ define bot refuse
 
 
 async def test_no_flag_and_no_report_outlasts_its_turn(app: App, server: ReplayServer) -> None:
-    rails = app("rails: {output: {flows: [no swearing, check grounding]}}\n", OWN_RAIL)
+    swears = OWN_RAIL.replace("{condition}", '"damn" in $bot_message')
+    rails = app("rails: {output: {flows: [own rail, check grounding]}}\n", swears)
     asked = user({"evidence": EVIDENCE, "check_grounding": True})
     history: list[Any] = []
     turns = (("damn", "No.", "skipped"), (PLANTED, BLOCKED, "hallucinated"), ("damn", "No.", "skipped"))
@@ -122,30 +99,12 @@ async def test_no_flag_and_no_report_outlasts_its_turn(app: App, server: ReplayS
         history.append({"role": "assistant", "content": text})
 
 
-READS_THE_REPORT = """
-define subflow read report
-  if $hallucination_report["status"] == "skipped"
-    bot refuse
-    stop
-
-define bot refuse
-  "No."
-"""
-
-
 @pytest.mark.parametrize("activation", ["per_response", "shadow"])
 async def test_a_flow_can_read_the_report_of_a_rail_that_did_not_look(
     app: App, server: ReplayServer, activation: str
 ) -> None:
     settings = f"custom_data: {{evidencerails: {{activation: {activation}}}}}\n"
-    rails = app("rails: {output: {flows: [check grounding, read report]}}\n" + settings, READS_THE_REPORT)
+    reads = OWN_RAIL.replace("{condition}", '$hallucination_report["status"] == "skipped"')
+    rails = app("rails: {output: {flows: [check grounding, own rail]}}\n" + settings, reads)
     script(server, CLEAN)
     assert await checked(rails, {"evidence": EVIDENCE}) == ("No.", {"status": "skipped", "decision": "allow"})
-
-
-async def test_the_log_says_what_to_do_without_evidence(
-    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    script(server, CLEAN)
-    await checked(app(ALWAYS))
-    assert any("no_evidence" in line and line.endswith(")]") for line in caplog.messages)

@@ -29,9 +29,9 @@ def claims(*pairs: tuple[str, list[str]]) -> str:
     return json.dumps({"claims": rows})
 
 
-async def ask(rails: LLMRails, text: str = QUESTION) -> str:
+async def ask(rails: LLMRails) -> str:
     context = {"role": "context", "content": {"relevant_chunks": EVIDENCE}}
-    message: dict[str, Any] = await rails.generate_async(messages=[context, {"role": "user", "content": text}])
+    message: dict[str, Any] = await rails.generate_async(messages=[context, {"role": "user", "content": QUESTION}])
     return str(message["content"])
 
 
@@ -41,26 +41,16 @@ async def test_the_answer_is_made_of_sourced_claims(rails: LLMRails, server: Rep
             ("The Halden bridge opened in 1932.", ["1"]),
             ("It was painted green.", []),
             ("It is 412 metres long.", ["1"]),
+            ("It opened in 1875.", ["1"]),
         ),
         when=GENERATES,
     )
     content = await ask(rails)
     assert "opened in 1932 [1]." in content and "412 metres long [1]." in content
-    assert "green" not in content
-
-
-async def test_a_model_that_only_makes_things_up_says_nothing(rails: LLMRails, server: ReplayServer) -> None:
-    server.reply(claims(("It opened in 1875.", ["1"])), when=GENERATES)
-    content = await ask(rails)
-    assert content.startswith("I can't answer that reliably") and "1875" not in content
+    assert "green" not in content and "1875" not in content
 
 
 @pytest.mark.parametrize("reply", ["It opened in 1875.", ""])
 async def test_prose_never_reaches_the_user(rails: LLMRails, server: ReplayServer, reply: str) -> None:
     server.reply(reply, when=GENERATES)
     assert "1875" not in await ask(rails)
-
-
-async def test_a_question_beyond_the_evidence_is_not_generated(rails: LLMRails, server: ReplayServer) -> None:
-    assert (await ask(rails, "How do I bake bread?")).startswith("I can't answer that reliably")
-    assert server.requests == []

@@ -1,4 +1,4 @@
-"""Bad input and faults, item by item: each turn ends in the configured outcome, with its reason in report and log.
+"""Bad input and faults, item by item: each turn ends with its reason in report, log and answer.
 
 Outcomes are a real verdict or `unverified`; never an error inside the app, and never a silent pass.
 """
@@ -11,22 +11,33 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, STREAMED, App, checked, is_sampling, user
+from nemo_apps import (
+    ALWAYS,
+    BLOCKED,
+    CLEAN,
+    EVIDENCE,
+    PLANTED,
+    QUESTION,
+    STREAMED,
+    App,
+    checked,
+    is_sampling,
+    make_app,
+    user,
+)
 
-from evidencerails.exchange import Passage
+from evidencerails.adapters.nemo import run_rail
 from evidencerails.testing import ReplayServer
 
 pytestmark = pytest.mark.slow
 
 UNVERIFIED_NOTE = "could not be verified"
-INTERNAL_ERROR = "internal error"
 SAMPLES = "self check hallucination"
 PADDING = "Nothing of note happened in the harbour that day. "
 SETTINGS = """
 custom_data:
   evidencerails:
     activation: always
-    on_unverified: {on_unverified}
     llm: {{timeout_s: {timeout_s}, max_retries: 0}}
     {more}
 rails: {{output: {{flows: [{flow}]}}}}
@@ -74,62 +85,31 @@ def _refused(evidence: Any) -> Case:
 
 FAULTS = {
     "LLM timeout": _faulty("no_samples: LlmTimeoutError", timeout_s=1.0, text="late", delay_s=4.0),
-    "429": _faulty("no_samples: LlmError", status=429),
     "500": _faulty("no_samples: LlmError", status=500),
     "connection cut in the reply": _faulty("no_samples: LlmError", text=CLEAN, cut=True),
-    "connection cut before the reply": _faulty("no_samples: LlmError", text=CLEAN, cut="at_once"),
-    "broken JSON": _faulty("no_samples: Llm", text=CLEAN, broken_json=True),
     "empty reply": _faulty("no_samples: LlmReplyError", text=""),
-    "blank reply": _faulty("no_samples: LlmReplyError", text=" \n\t"),
-    "non-text reply: null": _faulty("no_samples: LlmReplyError", text=None),
     "non-text reply: a tool call": _faulty("no_samples: LlmReplyError", text=None, tool_calls=[{"name": "look_up"}]),
     "non-text reply: only a reasoning trace": _faulty("no_samples: LlmReplyError", text="", reasoning="Let me see."),
-    "zero samples": _faulty("no_samples: LlmReplyError", text=lambda request: []),
     "prose instead of a verdict": Case(flow=SAMPLES, settings=JUDGE, reason="check_failed: LlmReplyError",
      judging="That is a matter of perspective."),
-    "both verdicts at once": Case(flow=SAMPLES, settings=JUDGE, reason="check_failed: LlmReplyError",
-     judging="yes and no"),
     "missing prompt": Case(flow=SAMPLES, reason="no_prompt", question="", is_ready=True),
     "a crashing NLI backend": Case(settings=DEAD_BACKEND, reason="check_failed: NliError"),
     "no evidence": Case(context={}, reason="no_evidence"),
-    "empty evidence": _given("", status="unverified", reason="no_evidence"),
     "blank evidence": _given([" ", "\n"], status="unverified", reason="no_evidence"),
     "evidence: a number": _refused(5),
-    "evidence: a truth value": _refused(True),
-    "evidence: bytes": _refused(EVIDENCE.encode()),
-    "evidence: a mapping without text": _refused({"name": "bridge"}),
-    "evidence: nothing in a list": _refused([None]),
     "evidence: an object": _refused(object()),
-    "evidence: a mapping whose text is a number": _refused({"text": 5}),
-    "other languages: French": Case(answer="Le pont du port a été inauguré en 1999 par le maire de la ville, Ana Ruiz.",
-     reason="language"),
     "other languages: Japanese": Case(answer="港橋は1999年に市長アナ・ルイスによって開通しました。", reason="language"),
 }  # fmt: skip
 VERDICTS = {
-    "evidence: a string": _given(EVIDENCE),
-    "evidence: a list of strings": _given(["It rained.", EVIDENCE]),
-    "evidence: lists in a list": _given([["It rained."], [EVIDENCE]]),
-    "evidence: a tuple": _given((EVIDENCE,)),
-    "evidence: a mapping with text": _given({"text": EVIDENCE, "id": "b1"}),
-    "evidence: mappings with content": _given([{"content": EVIDENCE}]),
-    "evidence: mappings with parts": _given([{"content": [{"type": "text", "text": EVIDENCE}]}]),
-    "evidence: a passage": _given(Passage(id="1", text=EVIDENCE)),
     "evidence: documents": _given([Document(page_content=EVIDENCE, metadata={"source": "harbour.txt"})]),
     "200 kB of evidence, the lie's source at the end": _given(PADDING * 4_000 + EVIDENCE),
-    "200 kB of evidence, the truth in the middle": Case(
-        context={"evidence": PADDING * 2_000 + EVIDENCE + PADDING * 2_000}, answer=CLEAN, status="grounded"
-    ),
     "100 kB of answer": Case(answer=f"{CLEAN} " * 1_900 + PLANTED, status="hallucinated"),
     "NUL characters": Case(answer=PLANTED.replace(" ", "\x00 "), status="hallucinated"),
     "bidi characters": Case(answer="\u202e" + PLANTED.replace("was", "\u2067was\u2069"), status="hallucinated"),
     "lone surrogate": Case(answer=f"{PLANTED} \ud83d", status="hallucinated"),
-    "markup": Case(answer=f"<b>{PLANTED}</b>", status="hallucinated"),
     "template signs": Case(answer=f"{PLANTED} {{{{ 7*7 }}}} {{% if %}}", status="hallucinated"),
-    "the question as bidi and NUL": Case(question=f"\u202e{QUESTION}\x00", status="hallucinated"),
-    "a greeting": Case(answer="Hello! How can I help you?", context={}, status="grounded", reason="no_claims"),
     "an empty answer": Case(answer="", is_ready=True, status="grounded", reason="no_claims"),
 }
-CASES = FAULTS | VERDICTS
 
 
 def _script(server: ReplayServer, case: Case) -> None:
@@ -139,11 +119,9 @@ def _script(server: ReplayServer, case: Case) -> None:
     server.default(case.answer)
 
 
-def _app(app: App, case: Case, on_unverified: str = "warn") -> Any:
+def _app(app: App, case: Case) -> Any:
     """The app of a case; an input flow sets the evidence that no message can carry."""
-    settings = SETTINGS.format(
-        on_unverified=on_unverified, timeout_s=case.timeout_s, more=case.settings, flow=case.flow
-    )
+    settings = SETTINGS.format(timeout_s=case.timeout_s, more=case.settings, flow=case.flow)
     rails = app(settings.replace("rails: {", "rails: {input: {flows: [look up]}, "), LOOK_UP)
     found = case.context.get("evidence")
 
@@ -161,24 +139,22 @@ async def _turn(rails: Any, case: Case) -> tuple[str, dict[str, Any]]:
     return await checked(rails, messages=asked)
 
 
-@pytest.mark.parametrize("on_unverified", ["warn", "block", "allow"])
 @pytest.mark.parametrize("name", FAULTS)
-async def test_what_cannot_be_checked_is_unverified_and_ends_as_configured(
-    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture, name: str, on_unverified: str
+async def test_what_cannot_be_checked_is_unverified_in_report_log_and_answer(
+    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     case = FAULTS[name]
     _script(server, case)
-    rails = _app(app, case, on_unverified)
+    rails = _app(app, case)
     with caplog.at_level(logging.WARNING, logger="evidencerails"):
         text, report = await _turn(rails, case)
-    assert (report["status"], report["decision"]) == ("unverified", on_unverified), report["reason"]
+    assert (report["status"], report["decision"]) == ("unverified", "warn"), report["reason"]
     assert case.reason in report["reason"]
     assert report["hallucination_score"] is None
-    lines = [line for line in caplog.messages if f"{case.flow}: unverified, decision {on_unverified}" in line]
+    lines = [line for line in caplog.messages if f"{case.flow}: unverified, decision warn" in line]
     assert len(lines) == 1 and case.reason.split(":")[0] in lines[0]
     assert EVIDENCE not in caplog.text and PLANTED not in caplog.text
-    assert text.startswith(case.answer) is (on_unverified != "block")
-    assert (UNVERIFIED_NOTE in text) is (on_unverified != "allow")
+    assert text.startswith(case.answer) and UNVERIFIED_NOTE in text
 
 
 @pytest.mark.parametrize("name", VERDICTS)
@@ -188,14 +164,13 @@ async def test_what_can_be_checked_gets_its_verdict(app: App, server: ReplayServ
     rails = _app(app, case)
     text, report = await _turn(rails, case)
     assert report["status"] == case.status and case.reason in report["reason"], report["reason"]
-    assert INTERNAL_ERROR not in text
     assert text == (BLOCKED if case.status == "hallucinated" else case.answer)
     for claim in report["claims"]:
         assert case.answer[claim["span"]["start"] : claim["span"]["end"]] == claim["span"]["text"]
 
 
 def _streaming(app: App) -> Any:
-    settings = SETTINGS.format(on_unverified="warn", timeout_s=20, more="", flow="check grounding")
+    settings = SETTINGS.format(timeout_s=20, more="", flow="check grounding")
     return app(settings.replace("flows: [check grounding]", f"flows: [check grounding], {STREAMED}"))
 
 
@@ -213,42 +188,31 @@ async def test_a_cut_stream_ends_in_an_error_and_what_had_come_was_checked(app: 
     assert "".join(pieces[:-1]).startswith(CLEAN)
 
 
-async def test_the_error_of_a_broken_stream_is_no_claim(app: App) -> None:
-    """NeMo appends it to the answer: it was checked as if the model had said it, and blocked for want of evidence."""
-    error = '{"error": {"message": "The service of the provider was down in 1999.", "type": "server_error"}}'
-
-    async def broken(answer: str) -> AsyncIterator[str]:
-        for word in answer.split(" "):
-            yield f"{word} "
-        yield error
-
-    for answer, last in ((CLEAN, error), (PLANTED, '{"error": {"message": "Blocked by check grounding rails."')):
-        stream = _streaming(app).stream_async(messages=ASKED, generator=broken(answer))
-        pieces = [piece async for piece in stream]
-        assert pieces[-1].startswith(last)
-
-
-PROVIDER_ERROR = '{"error": {"message": "The provider hung up.", "type": "server_error"}}'
+PROVIDER_ERROR = '{"error": {"message": "The service of the provider was down in 1999.", "type": "server_error"}}'
+OUR_BLOCK = '{"error": {"message": "Blocked by check grounding rails."'
 
 
 @pytest.mark.parametrize(
     ("answer", "last"),
     [
-        (PLANTED.rstrip("."), '{"error": {"message": "Blocked by check grounding rails."'),
+        (PLANTED, OUR_BLOCK),
+        (CLEAN, PROVIDER_ERROR),
+        (PLANTED.rstrip("."), OUR_BLOCK),
         (CLEAN.rstrip("."), PROVIDER_ERROR),
         ("The Harbour Bridge of Porto", PROVIDER_ERROR),
     ],
-    ids=["contradicted", "supported", "no statement yet"],
+    ids=["contradicted", "supported", "contradicted, cut", "supported, cut", "no statement yet"],
 )
-async def test_what_a_cut_stream_leaves_of_a_sentence_is_checked_as_it_stands(app: App, answer: str, last: str) -> None:
-    """The user has it before them, so it counts as said; docs/rails.md."""
+async def test_what_a_broken_stream_leaves_is_checked_without_its_error(app: App, answer: str, last: str) -> None:
+    """The user has it before them, so it counts as said; docs/rails.md. The error that NeMo appends was checked as if
+    the model had said it, and blocked for want of evidence."""
 
-    async def cut() -> AsyncIterator[str]:
+    async def broken() -> AsyncIterator[str]:
         for word in answer.split(" "):
             yield f"{word} "
         yield PROVIDER_ERROR
 
-    pieces = [piece async for piece in _streaming(app).stream_async(messages=ASKED, generator=cut())]
+    pieces = [piece async for piece in _streaming(app).stream_async(messages=ASKED, generator=broken())]
     assert pieces[-1].startswith(last)
 
 
@@ -271,3 +235,34 @@ async def test_cancellation_stops_the_turn_and_the_next_one_is_checked(
     server.default(PLANTED)
     text, report = await _turn(rails, Case())
     assert (text, report["status"]) == (BLOCKED, "hallucinated")
+
+
+async def test_app_without_a_model_is_unverified() -> None:
+    rails = make_app(SETTINGS.format(timeout_s=20, more="", flow=SAMPLES) + "import_paths: [evidencerails/plugin]\n")
+    text, report = await _turn(rails, Case(is_ready=True))
+    assert report["status"] == "unverified" and "no_model" in report["reason"]
+    assert text.startswith(PLANTED) and UNVERIFIED_NOTE in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "context", "status"),
+    [
+        (ALWAYS, {}, "unverified"),
+        ("", {"check_grounding": True}, "unverified"),
+        ("", {}, "skipped"),
+        ("custom_data: {evidencerails: {activation: shadow}}\n", {}, "skipped"),
+    ],
+)
+async def test_a_history_that_cannot_be_read_breaks_no_turn(
+    app: App, settings: str, context: dict[str, Any], status: str
+) -> None:
+    result = await run_rail(
+        "check grounding",
+        flag="check_grounding",
+        context={"bot_message": PLANTED, **context},
+        events=5,
+        llm_task_manager=app(settings).runtime.llm_task_manager,
+    )
+    verdict = result.return_value
+    assert (verdict.status, bool(verdict)) == (status, False)
+    assert status == "skipped" or verdict.reason.startswith("check_failed: TypeError")

@@ -36,16 +36,15 @@ def checked(text: str) -> int:
     return exit_code("check", "--chat", "turn.json", "--check", "grounding", "--json")
 
 
-@pytest.mark.parametrize(("answer", "code"), [(PLANTED, 1), (CLEAN, 0)])
 @pytest.mark.parametrize(
-    ("more", "messages", "source"),
+    ("more", "messages", "source", "answer", "code"),
     [
-        (INSTRUCTIONS, [ASKED], "system_context"),
-        ("", [{"role": "system", "content": EVIDENCE}, ASKED], "system_context"),
-        ("", [{"role": "context", "content": {"relevant_chunks": EVIDENCE}}, ASKED], "system_context"),
-        (RETRIEVED.format("relevant_chunks"), [ASKED], "relevant_chunks"),
-        (RETRIEVED.format("evidence"), [ASKED], "variable"),
-        ("", [ASKED], None),
+        (INSTRUCTIONS, [ASKED], "system_context", PLANTED, 1),
+        ("", [{"role": "system", "content": EVIDENCE}, ASKED], "system_context", PLANTED, 1),
+        ("", [{"role": "context", "content": {"relevant_chunks": EVIDENCE}}, ASKED], "system_context", CLEAN, 0),
+        (RETRIEVED.format("relevant_chunks"), [ASKED], "relevant_chunks", PLANTED, 1),
+        (RETRIEVED.format("evidence"), [ASKED], "variable", CLEAN, 0),
+        ("", [ASKED], None, PLANTED, 3),
     ],
     ids=["instructions", "system", "in the prompt", "chunks", "evidence", "none"],
 )
@@ -56,7 +55,7 @@ async def test_the_answer_is_checked_against_the_evidence_of_its_turn(
     text = json.dumps(await saved(server, answer, more, messages))
     done = await asyncio.to_thread(checked, text)
     report = json.loads(capsys.readouterr().out)
-    assert done == (code if source else 3), report
+    assert done == code, report
     assert {quote["source"] for claim in report["claims"] for quote in claim["evidence"]} == ({source} - {None})
 
 

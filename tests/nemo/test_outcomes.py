@@ -16,6 +16,7 @@ from nemo_apps import (
     checked,
     is_sampling,
     script,
+    shown,
     user,
 )
 from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome
@@ -43,8 +44,7 @@ async def _answer(app: Any, context: dict[str, Any] | None = None) -> Any:
 async def test_policy_decides_what_becomes_of_the_answer(
     app: App, server: ReplayServer, then: str, expected: str
 ) -> None:
-    script(server, PLANTED)
-    content = (await _answer(app(RULES.format(kind="unsupported_claim", then=then))))["content"]
+    (content,) = await shown(app(RULES.format(kind="unsupported_claim", then=then)), server, PLANTED)
     assert content.startswith(expected) if then == "warn" else content == expected
 
 
@@ -72,15 +72,6 @@ async def test_exception_carries_evidence_only_if_exposed(app: App, server: Repl
     assert quote["span"]["text"] in EVIDENCE
 
 
-async def test_upstream_exception_keeps_its_name(app: App, server: ReplayServer) -> None:
-    script(server, PLANTED)
-    rails = app("enable_rails_exceptions: true\nrails: {output: {flows: [self check hallucination]}}\n")
-    message = await rails.generate_async(messages=user({"check_hallucination": True}))
-    assert message["role"] == "exception"
-    assert message["content"]["type"] == "SelfCheckHallucinationRailException"
-    assert message["content"]["kinds"] == ["inconsistent_samples"]
-
-
 @pytest.mark.parametrize(
     ("then", "expected"),
     [
@@ -99,10 +90,8 @@ async def test_on_unverified(app: App, server: ReplayServer, then: str, expected
 
 
 async def test_two_rails_append_one_warning(app: App, server: ReplayServer) -> None:
-    script(server, PLANTED)
-    yaml = RULES.format(kind="unsupported_claim", then="warn")
-    message = await _answer(app(yaml, flows="check grounding, hallucination warning"))
-    assert message["content"].count(WARNING) == 1
+    rails = app(RULES.format(kind="unsupported_claim", then="warn"), flows="check grounding, hallucination warning")
+    assert (await shown(rails, server, PLANTED))[0].count(WARNING) == 1
 
 
 async def test_no_rail_checks_the_warning_of_another(app: App, server: ReplayServer) -> None:
@@ -130,35 +119,23 @@ async def test_marks_and_warnings_of_several_rails_stand_together(app: App, serv
     assert [claim["text"] for claim in report["claims"]] == [PLANTED]
 
 
-@pytest.mark.parametrize("variable", ["evidence", "relevant_chunks"])
-async def test_a_flow_sets_evidence_and_flag(app: App, server: ReplayServer, variable: str) -> None:
+async def test_a_flow_sets_evidence_and_flag(app: App, server: ReplayServer) -> None:
     colang = f"""
     define user ask about the bridge
       "When was the bridge opened?"
 
     define flow
       user ask about the bridge
-      ${variable} = "{EVIDENCE}"
+      $relevant_chunks = "{EVIDENCE}"
       $check_grounding = True
       bot tell about the bridge
     """
     rails = app(colang=colang, more_models=EMBEDDINGS)
-    for answer, shown in ((PLANTED, BLOCKED), (CLEAN, CLEAN)):
+    for answer, seen in ((PLANTED, BLOCKED), (CLEAN, CLEAN)):
         server.reset()
         server.reply("  ask about the bridge", when="This is how the user talks")
         server.default(answer)
-        assert (await rails.generate_async(messages=user()))["content"] == shown
-
-
-async def test_flag_holds_for_one_answer(app: App, server: ReplayServer) -> None:
-    """The second turn is not checked, and has no report of the first."""
-    script(server, PLANTED)
-    rails, history, seen = app(), user({"evidence": EVIDENCE, "check_grounding": True}), []
-    for _ in range(2):
-        text, report = await checked(rails, messages=history)
-        seen.append((text, report.get("status")))
-        history += [{"role": "assistant", "content": text}, {"role": "user", "content": "And again?"}]
-    assert seen == [(BLOCKED, "hallucinated"), (PLANTED, "skipped")]
+        assert (await rails.generate_async(messages=user()))["content"] == seen
 
 
 @pytest.mark.parametrize("parallel", ["false", "true"])
@@ -189,7 +166,7 @@ async def test_log_names_the_verdict_and_no_text(
 
 CUSTOM = """
 define subflow my check
-  {line}
+  $is_hallucination = execute {call}
   if {condition}
     bot refuse
     stop
@@ -199,15 +176,20 @@ define bot refuse
 """
 
 
-@pytest.mark.parametrize("action", ["check_grounding", "self_check_hallucination"])
-@pytest.mark.parametrize("condition", ["$is_hallucination", "$is_hallucination.is_blocked"])
-async def test_custom_flow_calls_the_action_itself(app: App, server: ReplayServer, action: str, condition: str) -> None:
+@pytest.mark.parametrize(
+    ("call", "condition"),
+    [
+        ("self_check_hallucination", "$is_hallucination"),
+        ("check_grounding", "$is_hallucination.is_blocked"),
+        ("check_grounding(flag=$check_grounding)", "$is_hallucination"),
+        ('check_grounding(flag="$check_grounding")', "$is_hallucination"),
+    ],
+)
+async def test_a_custom_flow_calls_the_action_itself(app: App, server: ReplayServer, call: str, condition: str) -> None:
     """`if $is_hallucination` stood in the documentation before 0.24; NeMo's own outcome is always true in it."""
-    colang = CUSTOM.format(line=f"$is_hallucination = execute {action}", condition=condition)
-    rails = app("rails: {output: {flows: [my check]}}\n", colang)
-    for answer, expected in ((PLANTED, "I had better not say."), (CLEAN, CLEAN)):
-        script(server, answer)
-        assert (await _answer(rails))["content"] == expected
+    rails = app("rails: {output: {flows: [my check]}}\n", CUSTOM.format(call=call, condition=condition))
+    context = {"evidence": EVIDENCE, "check_grounding": True}
+    assert await shown(rails, server, PLANTED, CLEAN, context=context) == ["I had better not say.", CLEAN]
 
 
 async def test_own_bot_messages_of_the_app_are_used(app: App, server: ReplayServer) -> None:
@@ -221,11 +203,13 @@ async def test_own_bot_messages_of_the_app_are_used(app: App, server: ReplayServ
     define bot inform answer unverified
       "Not verified."
     """
-    script(server, PLANTED)
-    assert (await _answer(app(ALWAYS, colang)))["content"] == "Blocked, sorry."
-    assert (await _answer(app(ALWAYS, colang), {"no": "evidence"}))["content"] == f"{PLANTED}\n\nNot verified."
     rules = RULES.format(kind="unsupported_claim", then="warn")
-    assert (await _answer(app(rules, colang)))["content"] == f"{PLANTED}\n\nTake care."
+    for yaml, context, expected in (
+        (ALWAYS, None, "Blocked, sorry."),
+        (ALWAYS, {"no": "evidence"}, f"{PLANTED}\n\nNot verified."),
+        (rules, None, f"{PLANTED}\n\nTake care."),
+    ):
+        assert await shown(app(yaml, colang), server, PLANTED, context=context) == [expected]
 
 
 async def test_users_own_prompt_judges(app: App, server: ReplayServer) -> None:

@@ -53,12 +53,20 @@ async def test_a_proven_verdict_clears_a_claim_that_the_local_reading_misses(app
     assert report["claims"][0]["label"] == "contradicted" and text != REWORDED
     server.reset()
     server.reply(verdicts("supported", "carries two lanes of traffic and a tram line"), when=JUDGES)
-    assert (await turn(app, server, REWORDED))[0] == REWORDED
+    for number in (1, 2):  # each turn has a call of its own
+        assert (await turn(app, server, REWORDED))[0] == REWORDED
+        assert len(calls(server)) == number
 
 
 async def test_an_answer_that_the_local_reading_is_sure_of_costs_no_call(app: App, server: ReplayServer) -> None:
     text, report = await turn(app, server, CLEAN)
     assert (text, calls(server), report["llm"]["calls"]) == (CLEAN, [], 0)
+
+
+async def test_every_claim_goes_to_the_model_where_the_settings_say_so(app: App, server: ReplayServer) -> None:
+    server.reply(verdicts("contradicted", "was opened in 1962"), when=JUDGES)
+    text, report = await turn(app, server, CLEAN, "classifier: llm")
+    assert (report["claims"][0]["label"], report["llm"]["calls"], text == CLEAN) == ("contradicted", 1, False)
 
 
 @pytest.mark.parametrize("claims", ["classifier: offline", "own_model_calls: 0"])
@@ -135,13 +143,6 @@ async def test_all_chunks_of_a_stream_share_the_call_of_the_turn(app: App, serve
     server.default(answer)
     await row.ask(rails, Turn(answer, user()[0]["content"], dict(FLAG)))
     assert len(calls(server)) == 1
-
-
-async def test_each_turn_has_a_call_of_its_own(app: App, server: ReplayServer) -> None:
-    server.reply(verdicts("absent", ""), when=JUDGES)
-    for _ in range(2):
-        await turn(app, server, GREEN)
-    assert len(calls(server)) == 2
 
 
 async def test_an_allowance_may_have_a_second_call(app: App, server: ReplayServer) -> None:

@@ -4,7 +4,7 @@ import textwrap
 from typing import Any
 
 import pytest
-from nemo_apps import ALWAYS, BLOCKED, CLEAN, MODEL, PLANTED, QUESTION, App, is_sampling, make_app, script, user
+from nemo_apps import ALWAYS, BLOCKED, CLEAN, MODEL, PLANTED, QUESTION, App, is_sampling, make_app, script, shown, user
 
 from evidencerails.adapters.nemo import run_rail
 from evidencerails.testing import ReplayServer
@@ -13,7 +13,9 @@ RAIL = "rails: {output: {flows: [self check hallucination]}}\n"
 FIRST = "Tell me about bridges."
 HISTORY = [
     {"type": "UtteranceUserActionFinished", "final_transcript": FIRST},
+    {"type": "UserMessage", "text": FIRST},
     {"type": "StartUtteranceBotAction", "script": "There are many."},
+    {"type": "UtteranceBotActionFinished", "final_script": "There are many."},
     {"type": "UtteranceUserActionFinished", "final_transcript": QUESTION},
 ]
 
@@ -51,9 +53,9 @@ async def test_the_messages_of_the_request(app: App, server: ReplayServer) -> No
         ({"_last_bot_prompt": "Answer the question: when?"}, [*HISTORY, {"type": "BotMessage", "uid": "1"}],
          "Answer the question: when?"),
         ({}, [*HISTORY, {"type": "BotMessage", "uid": "2"}], f"{FIRST}\nThere are many.\n{QUESTION}"),
-        ({"user_message": QUESTION}, [], QUESTION),
+        ({"_last_bot_prompt": 5, "user_message": QUESTION}, [], QUESTION),
     ],
-    ids=["_last_bot_prompt", "event history", "user message"],
+    ids=["_last_bot_prompt", "event history", "user message, beside a prompt that is none"],
 )  # fmt: skip
 async def test_what_a_turn_without_a_request_offers(
     app: App, server: ReplayServer, context: dict[str, Any], events: list[Any], expected: str
@@ -87,15 +89,6 @@ async def test_a_config_for_nemos_own_rail_gets_better_by_the_import_alone(
 ) -> None:
     model = MODEL.format(base_url=server.base_url, more_models="")
     rails = make_app((model if is_imported else model.replace("import_paths:", "# ")) + textwrap.dedent(UPSTREAM))
-    for answer, expected in ((PLANTED, BLOCKED if is_imported else PLANTED), (CLEAN, CLEAN)):
-        script(server, answer)
-        assert (await rails.generate_async(messages=user({"check_hallucination": True})))["content"] == expected
-        assert bool(_sampled(server)) is is_imported
-
-
-def test_a_misspelt_task_of_a_prompt_refuses_to_start(server: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
-    model = MODEL.format(base_url=server.base_url, more_models="")
-    misspelt = "prompts: [{task: clasify_claim, content: 'Judge {{ claims }}'}]\n"
-    with pytest.raises(RuntimeError):  # NeMo's own error names only the file; ours is in the log
-        make_app(model + RAIL + misspelt)
-    assert "there is no task 'clasify_claim'; did you mean 'classify_claim'" in caplog.text
+    seen = await shown(rails, server, PLANTED, CLEAN, context={"check_hallucination": True})
+    assert seen == [BLOCKED if is_imported else PLANTED, CLEAN]
+    assert bool(_sampled(server)) is is_imported

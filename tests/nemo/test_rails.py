@@ -1,4 +1,4 @@
-"""Each rail beside grounding and self-consistency: flag, modes, its own exception, Colang 1.0 and 2.x."""
+"""Each rail: flag, modes, its own exception, Colang 1.0 and 2.x."""
 
 import json
 from dataclasses import dataclass, field
@@ -6,7 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, app_yaml_2, colang_2, make_app, script, user
+from nemo_apps import (
+    BLOCKED,
+    CLEAN,
+    EVIDENCE,
+    PLANTED,
+    QUESTION,
+    App,
+    app_yaml_2,
+    colang_2,
+    is_sampling,
+    make_app,
+    script,
+    shown,
+    user,
+)
 from nemo_modes import MODES, Turn
 
 from evidencerails.testing import ReplayServer
@@ -32,10 +46,15 @@ class Rail:
 
     @property
     def flag(self) -> str:
-        return self.flow.replace(" ", "_")
+        return self.flow.replace(" ", "_").removeprefix("self_")
 
 
 RAILS = [
+    Rail("check grounding", PLANTED, CLEAN, "GroundingRailException", "unsupported_claim", PLANTED),
+    Rail(
+        "self check hallucination", PLANTED, CLEAN, "SelfCheckHallucinationRailException", "inconsistent_samples",
+        PLANTED,
+    ),
     Rail("check claims", PLANTED, CLEAN, "ClaimsRailException", "unsupported_claim", PLANTED),
     Rail(
         "check citations", CLEAN.replace(".", " [8]."), CLEAN.replace(".", " [1]."), "CitationRailException",
@@ -77,13 +96,13 @@ async def test_a_bad_answer_is_blocked_and_a_good_one_passes(
 ) -> None:
     rails = app(settings_of(rail, papers, **({"activation": "always"} if way == "always" else {})), flows=rail.flow)
     context = {"evidence": EVIDENCE, **({rail.flag: True} if way == "flag" else {})}
-    for answer, seen in ((rail.bad, rail.bad if way == "no flag" else BLOCKED), (rail.good, rail.good)):
-        script(server, answer)
-        assert (await rails.generate_async(messages=user(context)))["content"] == seen
+    seen = await shown(rails, server, rail.bad, rail.good, context=context)
+    assert seen == [rail.bad if way == "no flag" else BLOCKED, rail.good]
+    assert any(map(is_sampling, server.requests)) is (way != "no flag" and rail.flag == "check_hallucination")
 
 
-@pytest.mark.parametrize("mode", ["parallel", "output rails only", "check_async", "stream_async", "rails exceptions"])
-@each_rail
+@pytest.mark.parametrize("mode", ["parallel", "output rails only", "check_async", "stream_async"])
+@pytest.mark.parametrize("rail", RAILS[2:], ids=[rail.flow for rail in RAILS[2:]])
 async def test_other_modes_catch_it_too(app: App, server: ReplayServer, papers: str, rail: Rail, mode: str) -> None:
     row = MODES[mode]
     rails = app(row.yaml.format(flow=rail.flow, flag_flows="[]") + settings_of(rail, papers))
@@ -97,7 +116,7 @@ async def test_other_modes_catch_it_too(app: App, server: ReplayServer, papers: 
 async def test_the_rail_s_own_exception_names_kind_and_span(
     app: App, server: ReplayServer, papers: str, rail: Rail
 ) -> None:
-    server.default(rail.bad)
+    script(server, rail.bad)
     yaml = settings_of(rail, papers, activation="always") + "enable_rails_exceptions: true\n"
     message = await app(yaml, flows=rail.flow).generate_async(messages=user({"evidence": EVIDENCE}))
     assert message["role"] == "exception"
@@ -106,8 +125,10 @@ async def test_the_rail_s_own_exception_names_kind_and_span(
     assert rail.span in content["spans"][0]["text"] and content["spans"][0]["text"] in rail.bad
 
 
-@pytest.mark.parametrize("exceptions", [False, True])
-@each_rail
+COLANG_2 = [(rail, True) for rail in RAILS] + [(rail, False) for rail in RAILS[:2]]
+
+
+@pytest.mark.parametrize(("rail", "exceptions"), COLANG_2, ids=[f"{rail.flow}-{raises}" for rail, raises in COLANG_2])
 async def test_colang_2(server: ReplayServer, papers: str, rail: Rail, exceptions: bool) -> None:
     more = "enable_rails_exceptions: true\n" if exceptions else ""
     yaml = app_yaml_2(server.base_url, settings_of(rail, papers) + more)
@@ -117,7 +138,9 @@ async def test_colang_2(server: ReplayServer, papers: str, rail: Rail, exception
         message = await rails.generate_async(messages=user({"evidence": EVIDENCE}))
         events = {event["type"]: event for event in message.get("events", ())}
         if exceptions and answer == rail.bad:
-            assert events[rail.exception]["kinds"] == [rail.kind]
+            exception = events[rail.exception]
+            assert exception["kinds"] == [rail.kind] and exception["spans"][0]["text"] in rail.bad
+            assert rail.bad not in message["content"]
         else:
             assert message["content"] == seen
             findings = events["HallucinationReport"]["report"]["findings"]

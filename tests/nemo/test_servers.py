@@ -5,14 +5,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from nemo_apps import ALWAYS, BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, STREAMED, app_yaml, script
-from nemo_modes import FLAGS
 
 from evidencerails.testing import ReplayServer
 
@@ -28,8 +27,7 @@ rails: {output: {flows: [check grounding]}}
 CONFIGS = {
     "strict": ALWAYS + RAIL.replace("FLOW", "check grounding"),
     "lenient": LENIENT,
-    **{f"always {flow}": ALWAYS + RAIL.replace("FLOW", flow) for flow in FLAGS},
-    **{f"flag {flow}": RAIL.replace("FLOW", flow) for flow in FLAGS},
+    "flag": RAIL.replace("FLOW", "self check hallucination"),
 }
 
 
@@ -74,50 +72,36 @@ def api(_api: httpx.Client, server: ReplayServer) -> httpx.Client:
     return _api
 
 
-def _body(config: str, *messages: tuple[str, str], flags: Sequence[str] = (), **more: Any) -> dict[str, Any]:
-    guardrails = {"config_id": config, "context": {"evidence": EVIDENCE, **dict.fromkeys(flags, True)}}
+def _body(config: str, *messages: tuple[str, str], flag: str | None = None, **more: Any) -> dict[str, Any]:
+    guardrails = {"config_id": config, "context": {"evidence": EVIDENCE, **({flag: True} if flag else {})}}
     listed = [{"role": role, "content": content} for role, content in messages]
     return {"model": "gpt-4o-mini", "messages": listed, "guardrails": guardrails, **more}
 
 
-def test_chat_completion_is_blocked_by_one_config_and_not_by_the_other(api: httpx.Client, server: ReplayServer) -> None:
-    answers = {}
-    for config in ("strict", "lenient"):
-        for answer in (PLANTED, CLEAN):
-            script(server, answer)
-            reply = api.post("/v1/chat/completions", json=_body(config, ("user", QUESTION)))
-            answers[config, answer] = reply.json()["choices"][0]["message"]["content"]
-    assert answers == {
-        ("strict", PLANTED): BLOCKED,
-        ("strict", CLEAN): CLEAN,
-        ("lenient", PLANTED): PLANTED,
-        ("lenient", CLEAN): CLEAN,
-    }
-
-
-@pytest.mark.parametrize("activation", ["flag", "always"])
-@pytest.mark.parametrize("flow", list(FLAGS))
-def test_every_way_of_asking_is_guarded(api: httpx.Client, server: ReplayServer, flow: str, activation: str) -> None:
+@pytest.mark.parametrize(
+    ("config", "flow", "flag"),
+    [("strict", "check grounding", None), ("flag", "self check hallucination", "check_hallucination")],
+)
+def test_every_way_of_asking_is_guarded(
+    api: httpx.Client, server: ReplayServer, config: str, flow: str, flag: str | None
+) -> None:
     """Chat completions, streamed ones, and checks of a ready answer, with the flag in the request's context."""
-    config, flags = f"{activation} {flow}", [FLAGS[flow]] if activation == "flag" else []
     for answer, is_caught in ((PLANTED, True), (CLEAN, False)):
         script(server, answer)
-        reply = api.post("/v1/chat/completions", json=_body(config, ("user", QUESTION), flags=flags))
+        reply = api.post("/v1/chat/completions", json=_body(config, ("user", QUESTION), flag=flag))
         assert reply.json()["choices"][0]["message"]["content"] == (BLOCKED if is_caught else answer)
-        reply = api.post("/v1/chat/completions", json=_body(config, ("user", QUESTION), flags=flags, stream=True))
+        reply = api.post("/v1/chat/completions", json=_body(config, ("user", QUESTION), flag=flag, stream=True))
         assert (f"Blocked by {flow} rails." in reply.text) is is_caught
-        ready = _body(config, ("user", QUESTION), ("assistant", answer), flags=flags)
+        ready = _body(config, ("user", QUESTION), ("assistant", answer), flag=flag)
         result = api.post("/v1/checks", json=ready).json()
-        assert result == (
-            {"status": "blocked", "content": BLOCKED, "rail": flow}
-            if is_caught
-            else {"status": "passed", "content": answer}
-        )
+        blocked = {"status": "blocked", "content": BLOCKED, "rail": flow}
+        assert result == (blocked if is_caught else {"status": "passed", "content": answer})
 
 
-@pytest.mark.parametrize("flow", list(FLAGS))
-def test_without_the_flag_nothing_is_checked(api: httpx.Client, server: ReplayServer, flow: str) -> None:
+@pytest.mark.parametrize("config", ["flag", "lenient"])
+def test_one_config_does_not_block_for_another(api: httpx.Client, server: ReplayServer, config: str) -> None:
+    """Neither without the flag, where nothing is checked, nor against its own policy."""
     script(server, PLANTED)
-    reply = api.post("/v1/chat/completions", json=_body(f"flag {flow}", ("user", QUESTION)))
+    reply = api.post("/v1/chat/completions", json=_body(config, ("user", QUESTION)))
     assert reply.json()["choices"][0]["message"]["content"] == PLANTED
     assert len(server.requests) == 1

@@ -67,13 +67,6 @@ async def test_tool_messages_are_evidence_in_a_stream(app: App, server: ReplaySe
         assert is_blocked(await streamed(rails.stream_async(messages=messages))) is is_caught
 
 
-async def test_flag_that_is_visibly_off_is_off(app: App, server: ReplayServer) -> None:
-    rails = app(GROUNDING)
-    script(server, PLANTED)
-    messages = user({"evidence": EVIDENCE, "check_grounding": False})
-    assert await streamed(rails.stream_async(messages=messages)) == PLANTED
-
-
 async def test_evidencerails_stream_refuses_an_app_that_checks_nothing(server: ReplayServer) -> None:
     import evidencerails
     from evidencerails.errors import SettingsError

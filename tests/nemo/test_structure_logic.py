@@ -1,13 +1,12 @@
-"""The flows `check structure` and `check logic`: flag, always, streams, schema of a turn."""
+"""The flows `check structure` and `check logic`: streams, the schema of a turn, the judge of a chain."""
 
 import json
 import logging
 from typing import Any
 
 import pytest
-from nemo_apps import ALWAYS, BLOCKED, STREAMED, WARNING, App, app_yaml, is_blocked, make_app, script, streamed, user
+from nemo_apps import ALWAYS, BLOCKED, STREAMED, App, app_yaml, is_blocked, make_app, script, streamed, user
 
-import evidencerails
 from evidencerails.testing import ReplayServer
 
 FITS = '{"city": "Porto Lindo", "bridges": 3}'
@@ -18,10 +17,7 @@ SCHEMA = {
     "required": ["city", "bridges"],
     "additionalProperties": False,
 }
-STRUCTURE = f"custom_data: {{evidencerails: {{structure: {{schema: {json.dumps(SCHEMA)}}}}}}}\n"
-CHECKED = STRUCTURE.replace("{structure:", "{activation: always, structure:")
-RIGHT = "Each of the 12 boxes holds 7 cups, and 12 * 7 = 84."
-WRONG = "Each of the 12 boxes holds 7 cups, and 12 * 7 = 85."
+CHECKED = f"custom_data: {{evidencerails: {{activation: always, structure: {{schema: {json.dumps(SCHEMA)}}}}}}}\n"
 BLOCK_LOGIC = (
     "custom_data: {evidencerails: {activation: always, policies: [{when: {kind: logic_error}, then: block}]}}\n"
 )
@@ -43,12 +39,10 @@ async def test_the_schema_of_one_turn_comes_in_a_context_variable(app: App, serv
         script(server, answer)
         assert await _said(rails, {"response_schema": schema}) == seen
     assert await _said(rails) == FITS  # no schema, and none was promised: nothing is appended
-
-
-async def test_a_flag_without_any_schema_is_no_silent_pass(app: App, server: ReplayServer) -> None:
-    server.default("Anything.")
-    rails = app("custom_data: {evidencerails: {}}\n", flows="check structure")
-    assert "could not be verified" in await _said(rails, {"check_structure": True})
+    by_flag = app(flows="check structure")
+    assert "could not be verified" in await _said(
+        by_flag, {"check_structure": True}
+    )  # no silent pass of what was asked
 
 
 async def test_a_schema_variable_of_another_shape_leaves_the_answer_unverified(app: App, server: ReplayServer) -> None:
@@ -58,22 +52,10 @@ async def test_a_schema_variable_of_another_shape_leaves_the_answer_unverified(a
         assert "could not be verified" in await _said(rails, {"response_schema": schema})
 
 
-def test_a_bad_schema_in_the_settings_stops_the_app(server: ReplayServer) -> None:
-    yaml = "custom_data: {evidencerails: {structure: {schema: {type: strin}}}}\n"
-    with pytest.raises(RuntimeError) as caught:
-        make_app(app_yaml(server.base_url, yaml, flows="check structure"))
-    assert "bad_schema: at /type" in str(caught.value.__cause__ or caught.value)
-
-
 def test_a_rail_without_schema_is_named_in_the_log(server: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "evidencerails"):
         make_app(app_yaml(server.base_url, "", flows="check structure"))
     assert any("check structure has no schema" in record.getMessage() for record in caplog.records)
-
-
-async def test_an_answer_without_any_json_is_blocked(app: App, server: ReplayServer) -> None:
-    server.default("I do not know.")
-    assert await _said(app(STRUCTURE, flows="check structure"), {"check_structure": True}) == BLOCKED
 
 
 async def test_a_stream_is_judged_at_its_end_and_whole(app: App, server: ReplayServer) -> None:
@@ -88,39 +70,7 @@ async def test_a_stream_is_judged_at_its_end_and_whole(app: App, server: ReplayS
     assert "bridge number 5 of the town" in text and is_blocked(text)
 
 
-async def test_evidencerails_stream_shows_nothing_before_the_check(app: App, server: ReplayServer) -> None:
-    server.default(BREAKS)
-    rails = app(CHECKED, flows="check structure")
-    assert await streamed(evidencerails.stream(rails, messages=user())) == BLOCKED
-
-
-async def test_the_schema_is_sent_to_the_model_that_writes_the_answer(app: App, server: ReplayServer) -> None:
-    server.default(FITS)
-    yaml = CHECKED.replace("structure: {", "structure: {constrain: response_format, ")
-    assert await _said(app(yaml, flows="check structure")) == FITS
-    sent = server.requests[-1].body["response_format"]
-    assert sent == {"type": "json_schema", "json_schema": {"name": "response", "strict": True, "schema": SCHEMA}}
-
-
 # ---- logic
-
-
-@pytest.mark.parametrize("activation", ["flag", "always"])
-async def test_a_wrong_sum_is_warned_of_and_a_right_one_passes(app: App, server: ReplayServer, activation: str) -> None:
-    yaml = ALWAYS if activation == "always" else ""
-    rails = app(yaml, flows="check logic")
-    context = {"check_logic": True} if activation == "flag" else None
-    server.default(WRONG)
-    said = await _said(rails, context)
-    assert said.startswith(WRONG) and WARNING in said
-    script(server, RIGHT)
-    assert await _said(rails, context) == RIGHT
-
-
-async def test_answers_without_any_sum_are_left_alone(app: App, server: ReplayServer) -> None:
-    server.default("Hello! How can I help you today?")
-    rails = app(ALWAYS, flows="check logic")
-    assert await _said(rails) == "Hello! How can I help you today?"
 
 
 async def test_orderings_across_the_sentences_of_a_stream_are_found_at_its_end(app: App, server: ReplayServer) -> None:
@@ -138,7 +88,7 @@ custom_data: {evidencerails: {activation: always, logic: {audit: judge}, llm: {c
 CHAIN = "Every member may vote. Ann is a member. Therefore Ann is the chair."
 
 
-@pytest.mark.parametrize(("valid", "seen"), [("no", BLOCKED), ("yes", CHAIN), ("perhaps", "could not be verified")])
+@pytest.mark.parametrize(("valid", "seen"), [("no", BLOCKED), ("yes", CHAIN)])
 async def test_the_app_s_own_model_audits_where_the_settings_say_so(
     app: App, server: ReplayServer, valid: str, seen: str
 ) -> None:

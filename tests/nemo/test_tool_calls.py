@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import ALWAYS, EVIDENCE, App, app_yaml_2, make_app
+from nemo_apps import ALWAYS, BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, app_yaml_2, make_app, script
 
 from evidencerails.adapters.nemo_plugin import plugin_of
 from evidencerails.testing import ReplayServer
@@ -72,16 +72,9 @@ async def test_a_wrong_call_is_refused_and_a_right_one_goes_out(
     if violation is None:
         assert [c["function"] for c in response.tool_calls] == [call] and report["status"] == "grounded"
     else:
-        assert not response.tool_calls
+        assert not response.tool_calls and call["name"] not in json.dumps(response.response)
         assert response.response[0]["content"].startswith(REFUSED)
         assert violation in [finding["violation"] for finding in report["findings"]]
-
-
-async def test_nothing_of_a_refused_call_is_in_the_message(app: App, server: ReplayServer, users: Path) -> None:
-    """NeMo hands out the calls of the event `BotToolCalls` where no rail has let any pass."""
-    server.reply(tool_calls=[delete("usr_9")])
-    message = await app(yaml_of(users)).generate_async(messages=ASKED)
-    assert "usr_9" not in json.dumps(message) and message["content"].startswith(REFUSED)
 
 
 async def test_the_exception(app: App, server: ReplayServer, users: Path) -> None:
@@ -114,11 +107,6 @@ async def test_without_known_tools_the_call_is_unverified(
     assert not response.tool_calls
 
 
-async def test_a_decision_to_regenerate_refuses(app: App, server: ReplayServer, users: Path) -> None:
-    policy = "policies: [{when: {kind: tool_call_hallucination}, then: regenerate}]"
-    assert not (await ask(app(yaml_of(users, activation=policy)), server, delete("usr_9"))).tool_calls
-
-
 async def test_shadow_records_and_changes_nothing(
     app: App, server: ReplayServer, users: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -134,19 +122,16 @@ async def test_shadow_records_and_changes_nothing(
 
 async def test_the_result_of_a_tool_is_evidence_for_the_answer(app: App, server: ReplayServer) -> None:
     """No flow under `rails.tool_input`: NeMo ends the turn on any."""
-    yaml = "passthrough: true\nrails: {output: {flows: [check grounding]}}\n" + ALWAYS
+    rails = app("passthrough: true\nrails: {output: {flows: [check grounding]}}\n" + ALWAYS)
     call = {"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}
     history = [
-        {"role": "user", "content": "When was the Harbour Bridge of Porto Lindo opened?"},
+        {"role": "user", "content": QUESTION},
         {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "name": "lookup", "content": EVIDENCE},
     ]
-    for year, passes in (("1962", True), ("1999", False)):
-        server.reset()
-        answer = f"The Harbour Bridge of Porto Lindo was opened in {year}."
-        server.default(answer)
-        message = await app(yaml).generate_async(messages=history)
-        assert (message["content"] == answer) is passes
+    for answer, expected in ((PLANTED, BLOCKED), (CLEAN, CLEAN)):
+        script(server, answer)
+        assert (await rails.generate_async(messages=history))["content"] == expected
 
 
 async def test_calls_of_earlier_turns_do_not_end_the_turn(app: App, server: ReplayServer, users: Path) -> None:
