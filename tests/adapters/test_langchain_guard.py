@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 from pydantic import BaseModel
 
 from evidencerails import Guard
@@ -44,9 +44,13 @@ def guard() -> Guard:
     return Guard()
 
 
+def texts(server: ReplayServer) -> Runnable[Any, Any]:
+    return PROMPT | chat_model(server) | StrOutputParser()
+
+
 def rag(server: ReplayServer) -> Runnable[Any, Any]:
     """The usual chain: what was retrieved, the question, and the answer made of both."""
-    return RunnablePassthrough.assign(answer=PROMPT | chat_model(server) | StrOutputParser())
+    return RunnablePassthrough.assign(answer=texts(server))
 
 
 def added(pieces: Iterable[Any]) -> Any:
@@ -59,10 +63,6 @@ def deciding(then: str, **settings: Any) -> Guard:
     return Guard(
         {"checks": ["grounding"], "policies": [{"when": {"kind": "unsupported_claim"}, "then": then}], **settings}
     )
-
-
-def texts(server: ReplayServer) -> Runnable[Any, Any]:
-    return PROMPT | chat_model(server) | StrOutputParser()
 
 
 DECIDED = [(RIGHT, RIGHT, "allow"), (WRONG, UNKNOWN, "block"), (UNTOLD, f"{UNTOLD}\n\n{PRONE}", "warn")]
@@ -135,25 +135,15 @@ def test_content_blocks_keep_what_is_not_text(guard: Guard) -> None:
     assert step.invoke(AIMessage([thinking, {"type": "text", "text": WRONG}])).content == UNKNOWN
 
 
-def test_annotate_marks_the_words() -> None:
-    asked = {"answer": f"{RIGHT} {UNTOLD}", "context": DOCUMENTS}
-    output = deciding("annotate").as_runnable().invoke(asked)
-    assert output["answer"] == f"{RIGHT} {UNTOLD} [?1]\n\n[?1] unsupported claim (absent, number)"
-    marked = deciding("annotate", annotation={"format": "markdown"}).as_runnable().invoke(asked)["answer"]
-    assert marked.startswith(f"{RIGHT} {UNTOLD}[^unsure-1]\n\n[^unsure-1]: unsupported claim (absent")
-
-
 async def test_raise(server: ReplayServer, guard: Guard) -> None:
     chain = rag(server) | guard.as_runnable(on="raise")
     server.default(WRONG)
-    with pytest.raises(ResponseBlockedError) as caught:
-        chain.invoke(INPUT)
     with pytest.raises(ResponseBlockedError):
         await chain.ainvoke(INPUT)
-    with pytest.raises(ResponseBlockedError):  # at once: not a word of the answer leaves before the check
-        next(chain.stream(INPUT))
     with pytest.raises(ResponseBlockedError):
         await anext(chain.astream(INPUT))
+    with pytest.raises(ResponseBlockedError) as caught:  # at once: not a word of the answer leaves before the check
+        next(chain.stream(INPUT))
     error = caught.value
     assert isinstance(error, EvidencerailsError) and error.report.claims[0].label == "contradicted"
     assert "hallucinated" in str(error) and "1911" not in str(error) and "1932" not in str(error)
@@ -199,12 +189,6 @@ def test_shapes_of_mappings(shape: dict[str, Any], guard: Guard) -> None:
     changed = {**shape, key: AIMessage(WRONG) if isinstance(shape[key], AIMessage) else WRONG}
     shown = guard.as_runnable().invoke(changed)[key]
     assert (shown if isinstance(shown, str) else shown.content) == UNKNOWN
-
-
-def test_parallel_and_another_key(server: ReplayServer, guard: Guard) -> None:
-    server.default(WRONG)
-    parallel = RunnableParallel(reply=texts(server), context=itemgetter("context"))
-    assert (parallel | guard.as_runnable(response_key="reply")).invoke(INPUT)["reply"] == UNKNOWN
 
 
 class Bridge(BaseModel):
@@ -254,19 +238,15 @@ def test_the_fields_of_a_structured_answer_are_checked_and_the_object_goes_on(fo
         list(step.stream(wrong))
 
 
-def test_what_could_not_be_parsed_is_checked_as_the_raw_message(guard: Guard) -> None:
+def test_what_could_not_be_parsed_is_checked_as_the_raw_message_with_its_calls(guard: Guard) -> None:
     output = guard.as_runnable(evidence=DOCUMENTS).invoke({"raw": AIMessage(WRONG), "parsed": None, "parsing_error": 7})
     assert (output["raw"].content, output["parsed"], output["parsing_error"]) == (UNKNOWN, None, 7)
-
-
-def test_calls_of_a_message_that_could_not_be_parsed_are_checked_under_a_key_too(guard: Guard) -> None:
     raw = AIMessage("", tool_calls=[{"name": "Bridge", "args": {"fact": WRONG}, "id": "1"}])
     with pytest.raises(ResponseBlockedError):
         guard.as_runnable(evidence=DOCUMENTS).invoke({"answer": {"raw": raw, "parsed": None, "parsing_error": 7}})
 
 
-@pytest.mark.parametrize("include_raw", [False, True])
-@pytest.mark.parametrize("schema", [Bridge, Bridge.model_json_schema()], ids=["pydantic", "dict"])
+@pytest.mark.parametrize(("schema", "include_raw"), [(Bridge, False), (Bridge.model_json_schema(), True)])
 async def test_structured_output_of_a_real_model(
     server: ReplayServer, guard: Guard, schema: Any, include_raw: bool
 ) -> None:
@@ -283,23 +263,11 @@ async def test_structured_output_of_a_real_model(
         chain.invoke(QUESTION)
 
 
-CALLS = [
-    (facts(1932), {}, "grounded"),
-    (facts(1911), {}, "hallucinated"),
-    ({"body": "The Halden bridge opened in 1911."}, {}, "hallucinated"),
-    ({"query": "museum tickets", "verbose": True, "limit": 7}, {}, "grounded"),  # asks, states nothing
-    ({"city": "Oslo", "year": 1911}, {"question": "What of Oslo in 1911?"}, "grounded"),  # the user's own words
-]
-
-
-@pytest.mark.parametrize("text", ["", RIGHT])
-@pytest.mark.parametrize("arguments, more, status", CALLS)
-def test_what_arguments_state_is_checked(
-    arguments: dict[str, Any], more: dict[str, Any], status: str, text: str, guard: Guard
-) -> None:
-    call = {"name": "note", "args": arguments, "id": "1", "type": "tool_call"}
+@pytest.mark.parametrize("year, text, status", [(1932, RIGHT, "grounded"), (1911, "", "hallucinated")])
+def test_what_arguments_state_is_checked(year: int, text: str, status: str, guard: Guard) -> None:
+    call = {"name": "note", "args": facts(year), "id": "1", "type": "tool_call"}
     step = guard.as_runnable(evidence=DOCUMENTS, tools=[{"name": "note"}])
-    passed = step.invoke({"answer": AIMessage(text, tool_calls=[call]), **more})
+    passed = step.invoke({"answer": AIMessage(text, tool_calls=[call])})
     assert passed[REPORT_KEY].status == status, passed[REPORT_KEY].reason
     assert passed["answer"].tool_calls == ([call] if status == "grounded" else [])
 
@@ -332,6 +300,7 @@ def test_arguments_are_checked(guard: Guard) -> None:
         guard.as_runnable(messages={"blocked": "no"})
     with pytest.raises(InputError, match="evidence"):
         guard.as_runnable().invoke(RIGHT, evidence=DOCUMENTS)
+    assert guard.as_runnable(response_key="reply").invoke({"reply": WRONG, "context": DOCUMENTS})["reply"] == UNKNOWN
     with pytest.raises(InputError, match="'reply'"):
         guard.as_runnable(response_key="reply").invoke({"answer": RIGHT})
 
@@ -360,15 +329,12 @@ def _broken(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "evidence, reason",
+    "evidence, reason, on_unverified, shown",
     [
-        (_broken, "evidence_failed: ConnectionError; its own words: index down"),
-        ([7], "bad_evidence"),
-        (None, "no_evidence"),
+        (_broken, "evidence_failed: ConnectionError; its own words: index down", "block", UNVERIFIED),
+        ([7], "bad_evidence", "warn", f"{RIGHT}\n\n{UNVERIFIED}"),
+        (None, "no_evidence", "allow", RIGHT),
     ],
-)
-@pytest.mark.parametrize(
-    "on_unverified, shown", [("warn", f"{RIGHT}\n\n{UNVERIFIED}"), ("block", UNVERIFIED), ("allow", RIGHT)]
 )
 async def test_without_evidence_it_is_unverified(evidence: Any, reason: str, on_unverified: str, shown: str) -> None:
     guard = Guard({"on_unverified": on_unverified})
@@ -436,8 +402,7 @@ async def test_callbacks_tags_and_names_pass_through(guard: Guard) -> None:
 
 async def test_concurrent_chains_do_not_mix(server: ReplayServer, guard: Guard) -> None:
     step = guard.as_runnable(evidence=DOCUMENTS)
-    outputs = await step.abatch([RIGHT, WRONG] * 8)
-    assert outputs == [RIGHT, UNKNOWN] * 8
+    assert await step.abatch([RIGHT, WRONG] * 8) == [RIGHT, UNKNOWN] * 8
     assert step.batch([RIGHT, WRONG] * 4) == [RIGHT, UNKNOWN] * 4
 
 
@@ -451,7 +416,13 @@ def test_a_repaired_answer_goes_on_in_the_chain(server: ReplayServer) -> None:
     assert output[REPORT_KEY].repair.status == "repaired"
 
 
-def test_an_abstention_says_what_is_missing(server: ReplayServer) -> None:
-    server.default(WRONG)
-    chain = rag(server) | deciding("abstain").as_runnable()
-    assert chain.invoke(INPUT)["answer"].startswith("I can't answer that reliably from the sources I have.")
+@pytest.mark.parametrize(
+    "then, answer, shown",
+    [
+        ("annotate", f"{RIGHT} {UNTOLD}", f"{RIGHT} {UNTOLD}[^unsure-1]\n\n[^unsure-1]: unsupported claim (absent"),
+        ("abstain", WRONG, "I can't answer that reliably from the sources I have."),
+    ],
+)
+def test_marks_and_abstentions_go_on_in_the_chain(then: str, answer: str, shown: str) -> None:
+    step = deciding(then, annotation={"format": "markdown"}).as_runnable(evidence=DOCUMENTS)
+    assert step.invoke(answer).startswith(shown)
