@@ -42,24 +42,20 @@ async def verify(
     return await plan.check(response, evidence=evidence)
 
 
-async def test_two_calls_and_neither_sees_more_than_it_should(server: ReplayServer, guard: Make) -> None:
-    script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
-    report = await verify(guard)
-    assert report.llm.calls == 2
-    asking, answering = (request.prompt_text for request in server.requests)
-    assert f"1. {WRONG}" in asking and EVIDENCE not in asking
-    assert EVIDENCE in answering and OPEN_QUESTION in answering
-    assert "1911" not in answering, "the draft must not be seen by who answers"
-
-
-async def test_a_refuted_claim_keeps_its_finding_and_says_so(server: ReplayServer, guard: Make) -> None:
+async def test_two_calls_refute_a_claim_and_neither_sees_more_than_it_should(server: ReplayServer, guard: Make) -> None:
     script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
     report = await verify(guard)
     (verified,) = report.verification
     assert (verified.claim, verified.outcome, verified.question) == (WRONG, "refuted", OPEN_QUESTION)
     assert EVIDENCE[verified.evidence[0].span.start : verified.evidence[0].span.end] + "." == OPENED
     assert [finding.verification for finding in report.findings] == ["refuted"]
-    assert (report.decision, len(report.findings)) == ("block", 1)
+    assert (report.decision, len(report.findings), report.llm.calls) == ("block", 1, 2)
+    asking, answering = (request.prompt_text for request in server.requests)
+    assert f"1. {WRONG}" in asking and EVIDENCE not in asking
+    assert EVIDENCE in answering and OPEN_QUESTION in answering
+    assert "1911" not in answering, "the draft must not be seen by who answers"
+    assert "answer" not in report.plain(expose_evidence=False)["verification"][0]
+    assert OPENED not in json.dumps(report.plain(redaction="drop"))
 
 
 DESIGNED = "The designer of the bridge was Ove Lund."
@@ -89,9 +85,7 @@ async def scores_of(claim: str, evidence: list[str]) -> list[float]:
     return [score for report in reports for score in [report.claims[0].score] if score is not None]
 
 
-@pytest.mark.parametrize(
-    "evidence", [[EVIDENCE, WRONG], [WRONG, EVIDENCE], [EVIDENCE, "Tolls are paid in Oslo.", WRONG]]
-)
+@pytest.mark.parametrize("evidence", [[WRONG, EVIDENCE], [EVIDENCE, "Tolls are paid in Oslo.", WRONG]])
 async def test_no_claim_is_upheld_that_one_of_the_passages_contradicts(
     server: ReplayServer, guard: Make, evidence: list[str]
 ) -> None:
@@ -102,17 +96,14 @@ async def test_no_claim_is_upheld_that_one_of_the_passages_contradicts(
     assert (verified.outcome, verified.reason.split(":")[0]) == ("unanswered", "contradicted")
 
 
-@pytest.mark.parametrize("evidence", [WRONG, [EVIDENCE, WRONG]])
-async def test_a_contradiction_of_the_same_evidence_is_never_upheld(
-    server: ReplayServer, guard: Make, evidence: str | list[str]
-) -> None:
+async def test_a_contradiction_of_the_same_evidence_is_never_upheld(server: ReplayServer, guard: Make) -> None:
     """A judge reads a contradiction; the verifier's quote says the claim word by word."""
     quote = "The Halden bridge opened in 1911"
     script(server, questions(OPEN_QUESTION), answers((WRONG, quote)))
     steps = {"facts": "a fact", "quote": quote, "comparison": "differs", "error_types": ["temporal"]}
     server.default(json.dumps({"verdicts": [{"claim": 1, **steps, "label": "contradicted"}]}))
     settings = {"checks": ["claims"], "claims": {"classifier": "llm"}, "verification": {"min_severity": 0.0}}
-    report = await verify(guard, WRONG, evidence=evidence, **settings)
+    report = await verify(guard, WRONG, evidence=WRONG, **settings)
     assert [claim.label for claim in report.claims] == ["contradicted"]
     assert [one.outcome for one in report.verification] == ["unanswered"]
     assert report.decision == "block"
@@ -202,13 +193,6 @@ async def test_without_a_model_or_evidence_nothing_is_upheld(guard: Make) -> Non
     report = await verify(guard, model=False)
     assert [one.reason for one in report.verification] == ["no_model"]
     assert report.decision == "block"
-
-
-async def test_evidence_words_stay_inside_unless_exposed(server: ReplayServer, guard: Make) -> None:
-    script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
-    report = await verify(guard)
-    assert "answer" not in report.plain(expose_evidence=False)["verification"][0]
-    assert OPENED not in json.dumps(report.plain(redaction="drop"))
 
 
 async def test_a_broken_provider_is_an_unanswered_question(server: ReplayServer, guard: Make) -> None:

@@ -62,7 +62,6 @@ async def test_the_token_budget_cuts_the_least_relevant(server: ReplayServer, ma
         (claim("The Halden bridge is 999 metres long.", "bridge"), "not_borne_out"),
         (claim("A card costs 20 euros a year.", "bridge"), "not_borne_out"),
         (claim("The bridge was painted green.", claim_type="courtesy"), "no_source"),
-        (claim("The bridge was painted green.", claim_type="unknown"), "no_source"),
     ],
 )
 async def test_what_no_source_bears_out_is_quarantined(
@@ -107,10 +106,7 @@ async def test_a_caveat_goes_with_its_claim(server: ReplayServer, make: Make) ->
     assert answer.text == "The Halden bridge opened in 1932 [bridge] (uncertain: one source only)."
 
 
-@pytest.mark.parametrize(
-    "bad",
-    ["", "The bridge opened in 1999.", '{"claims": []}', reply({"statement": "x"}), reply(claim("x", confidence=7))],
-)
+@pytest.mark.parametrize("bad", ["The bridge opened in 1999.", reply(claim("x", confidence=7))])
 async def test_a_reply_that_cannot_be_read_is_no_answer(server: ReplayServer, make: Make, bad: str) -> None:
     server.default(bad)
     with pytest.raises(LlmReplyError):

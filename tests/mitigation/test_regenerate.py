@@ -27,12 +27,6 @@ async def test_only_the_flagged_sentence_is_written_again(server: ReplayServer, 
     assert "-It opened in 1911.\n+It opened in 1932." in repair.diff
     assert repair.checks == {"grounding": "grounded"}
     assert report.status == "hallucinated", "the report speaks of the response as the model wrote it"
-    assert report.llm.calls == 1
-
-
-async def test_the_model_is_told_claim_reason_and_evidence(server: ReplayServer, guard: Make) -> None:
-    server.say(rewrites("It opened in 1932."))
-    await check(guard())
     (request,) = server.requests
     asked = request.last_user_text
     assert "1. It opened in 1911.\n   wrong: contradicted" in asked
@@ -83,7 +77,7 @@ async def test_what_does_not_converge_is_blocked(server: ReplayServer, guard: Ma
     assert len(server.requests) == 1, "the first attempt left as many flagged claims as there were"
 
 
-@pytest.mark.parametrize("fallback", ["warn", "abstain", "raise", "annotate"])
+@pytest.mark.parametrize("fallback", ["warn", "abstain"])
 async def test_the_fallback_is_the_settings_word(server: ReplayServer, guard: Make, fallback: str) -> None:
     server.default(rewrites("It opened in 1911 after all."))
     assert (await check(guard(regeneration={"fallback": fallback}))).decision == fallback
@@ -126,19 +120,16 @@ REFUSED = {
     "Thank you for asking!": "off_topic",
     ALL_NEW: "grown",
 }
-UNREADABLE = [ALL_NEW, "", "I am sorry, I cannot help with that.", '{"sentences": []}']
-UNREADABLE += ['{"sentences": [{"number": true, "text": "x"}]}', '{"sentences": [{"number": 1, "text": null}]}']
 
 
 @pytest.mark.parametrize(
     ("reply", "status", "reason"),
     [
         *((rewrites(text), "refused", reason) for text, reason in REFUSED.items()),
-        *((reply, "failed", "LlmReplyError") for reply in UNREADABLE),
+        (ALL_NEW, "failed", "LlmReplyError"),  # in what other shapes: tests/llm/test_ugly_replies.py
         (rewrites("It opened in 1932.", "It is 999 metres long."), "failed", "each number from 1 to 1"),
         (rewrites("It opened in 1911 for the tolls."), "not_converged", "not_converged"),
         (rewrites("It opened before 1932."), "not_converged", "not_converged"),
-        (rewrites("It opened in 1974."), "not_converged", "not_converged"),
         (rewrites("It opened in 412."), "not_converged", "not_converged"),
     ],
 )
