@@ -28,7 +28,6 @@ def chain(server: ReplayServer, **options: Any) -> Any:
     [
         ({"name": "delete_user", "arguments": {"user_id": "usr_1001"}}, True),
         ({"name": "delete_user", "arguments": {"user_id": "usr_9"}}, False),
-        ({"name": "delete_users", "arguments": {"user_id": "usr_1001"}}, False),
         ({"name": "delete_user", "arguments": "{broken"}, False),
     ],
 )
