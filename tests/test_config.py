@@ -195,6 +195,7 @@ def test_config_without_our_part_means_defaults(tmp_path: Path) -> None:
         ("- 1\n", "must be a mapping at the top level"),
         ("evidencerails: 5", "must be a mapping"),
         ("evidencerails: [SECRET]", "must be a mapping, got list$"),
+        ("custom_data: {%s: {checks: [logic]}}" % ("ground" + "rails"), "write custom_data.evidencerails$"),
         ("llm:\n  api_key: 'SECRET\n", "found unexpected end of stream in line 3$"),
     ],
 )

@@ -3,7 +3,7 @@ values of tool calls' arguments are looked up."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, field_validator, model_validator
 
@@ -12,32 +12,25 @@ from evidencerails.settings.base import Count, Pattern, Positive, Section
 from evidencerails.settings.problems import nearest
 
 SourceKind = Literal["jsonl", "csv", "sqlalchemy", "http", "callable", "knowledge_base"]
-NEEDED_KEYS: dict[SourceKind, tuple[str, ...]] = {
-    "jsonl": ("path",),
-    "csv": ("path",),
-    "sqlalchemy": ("url", "table"),
-    "http": ("url",),
-    "callable": ("function",),
-    "knowledge_base": (),
+
+
+class _Kind(NamedTuple):
+    needs: tuple[str, ...]
+    takes: tuple[str, ...]
+    """Further keys, besides `_COMMON`."""
+    authority: int
+    """Its priority; 1 is asked first."""
+
+
+_KINDS: dict[SourceKind, _Kind] = {
+    "jsonl": _Kind(("path",), ("field", "fields"), 1),
+    "csv": _Kind(("path",), ("field", "fields"), 1),
+    "sqlalchemy": _Kind(("url", "table"), ("field", "fields"), 2),
+    "http": _Kind(("url",), ("field", "results", "missing_status", "api_key_env", "allow_private"), 3),
+    "callable": _Kind(("function",), (), 2),
+    "knowledge_base": _Kind((), (), 1),
 }
-_COMMON = {"kind", "authority", "complete", "timeout_s"}
-_ALLOWED_KEYS: dict[SourceKind, set[str]] = {
-    "jsonl": {"path", "field", "fields"},
-    "csv": {"path", "field", "fields"},
-    "sqlalchemy": {"url", "table", "field", "fields"},
-    "http": {"url", "field", "results", "missing_status", "api_key_env", "allow_private"},
-    "callable": {"function"},
-    "knowledge_base": set(),
-}
-DEFAULT_AUTHORITY: dict[SourceKind, int] = {
-    "knowledge_base": 1,
-    "jsonl": 1,
-    "csv": 1,
-    "sqlalchemy": 2,
-    "callable": 2,
-    "http": 3,
-}
-"""Priority of each kind; 1 is asked first."""
+_COMMON = ("authority", "complete", "timeout_s")
 
 
 def _checked_function(value: Any) -> Any:
@@ -97,11 +90,12 @@ class SourceSettings(Section):
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> SourceSettings:
-        for key in NEEDED_KEYS[self.kind]:
+        kind = _KINDS[self.kind]
+        for key in kind.needs:
             if not getattr(self, key):
                 raise ValueError(f"kind {self.kind!r} needs the key {key!r}")
-        for key in sorted(self.model_fields_set - _COMMON - _ALLOWED_KEYS[self.kind]):
-            valid = sorted((_ALLOWED_KEYS[self.kind] | _COMMON) - {"kind"})
+        valid = sorted((*kind.needs, *kind.takes, *_COMMON))
+        for key in sorted(self.model_fields_set - {"kind", *valid}):
             raise ValueError(f"key {key!r} means nothing for kind {self.kind!r}; its keys: {', '.join(valid)}")
         if self.kind == "http" and "{value}" not in self.secret_url:
             raise ValueError("the url of an http source needs '{value}' where the value belongs")
@@ -115,7 +109,7 @@ class SourceSettings(Section):
     @property
     def priority(self) -> int:
         """1 to 5; 1 is asked first."""
-        return self.authority or DEFAULT_AUTHORITY[self.kind]
+        return self.authority or _KINDS[self.kind].authority
 
     @property
     def is_complete(self) -> bool:

@@ -394,12 +394,6 @@ def test_flows_that_are_found_by_likeness_alone_each_prove_their_own_rail(examin
     assert code == 0
 
 
-def test_the_engine_refuses_settings_under_the_first_name(evidencerails: Run, tmp_path: Path) -> None:
-    settings = written(tmp_path, {"s.yml": f"custom_data: {{{FIRST_NAME}: {{checks: [logic]}}}}\n"}) / "s.yml"
-    done = evidencerails("check", "--response", "x", "--evidence-text", "x", "--config", settings)
-    assert done.code == 2 and "write custom_data.evidencerails" in done.err
-
-
 @pytest.mark.parametrize(
     ("claims", "calls"), [("", "one call"), ("own_model_calls: 3", "3 calls"), ("classifier: offline", None)]
 )
