@@ -168,11 +168,8 @@ def _states(sentence: str) -> bool:
     """True if a sentence of the user says something that an answer could contradict."""
     bare = sentence.strip()
     after_colon = bare.split(":", 1)[1] if _REQUEST.match(bare) and ":" in bare else bare
-    return (
-        len(after_colon.split()) >= 3
-        and "?" not in after_colon
-        and (not _REQUEST.match(after_colon) and makes_claim(after_colon))
-    )
+    is_short_or_asks = len(after_colon.split()) < 3 or "?" in after_colon or _REQUEST.match(after_colon)
+    return not is_short_or_asks and makes_claim(after_colon)
 
 
 _PERSONS = {"i": "you", "my": "your", "me": "you", "mine": "yours", "am": "are", "myself": "yourself", "i'm": "you're"}

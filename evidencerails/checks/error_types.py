@@ -163,11 +163,8 @@ def _same_quantity(a: Quantity, b: Quantity, *, is_exact: bool = False) -> bool:
         return False
     if a.value == b.value or abs(a.value - b.value) <= 1e-9 * max(abs(a.value), abs(b.value)):
         return True
-    if is_exact or a.kind in ("score", "ordinal"):
-        return False
-    if a.is_approximate or b.is_approximate:
-        return abs(a.value - b.value) <= APPROXIMATELY * max(abs(a.value), abs(b.value))
-    return False
+    is_rounded = (a.is_approximate or b.is_approximate) and not is_exact and a.kind not in ("score", "ordinal")
+    return is_rounded and abs(a.value - b.value) <= APPROXIMATELY * max(abs(a.value), abs(b.value))
 
 
 def _kinds_agree(a: Quantity, b: Quantity) -> bool:

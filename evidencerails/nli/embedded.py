@@ -24,7 +24,7 @@ from cachetools import LRUCache
 
 from evidencerails.errors import ModelFileError, NliError, with_cause
 from evidencerails.nli.base import LABELS, Pair
-from evidencerails.nli.long_pairs import combined, token_ranges
+from evidencerails.nli.long_pairs import scores_in_parts, token_ranges
 from evidencerails.nli.model_file import (
     MODEL_FOLDER,
     ONNX,
@@ -116,21 +116,12 @@ class EmbeddedModel:
 
     def scores(self, pairs: Sequence[Pair]) -> Scores:
         """See `NliModel.scores`."""
-        import numpy as np
-
-        if not pairs:
-            return np.zeros((0, len(LABELS)), dtype=np.float32)
         # A batch is encoded without the interpreter lock, a single text with it: a long one would stop the event loop.
         texts = list({text for pair in pairs for text in pair})
         found = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
         ids = {text: encoding.ids for text, encoding in zip(texts, found, strict=True)}
         read = [(ids[premise], ids[claim]) for premise, claim in pairs]
-        half = self.max_tokens // 2
-        if all(len(claim) <= half and len(p) <= premise_room(len(claim), self.max_tokens) for p, claim in read):
-            return self._probabilities(read)
-        grids = [self._parts(*pair) for pair in read]
-        rows = iter(self._probabilities([row for grid in grids for line in grid for row in line]))
-        return np.stack([combined([[next(rows) for _ in line] for line in grid]) for grid in grids])
+        return scores_in_parts(read, self._parts, self._probabilities)
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """See `NliModel.token_offsets`."""
@@ -139,8 +130,9 @@ class EmbeddedModel:
         found = zip(starts, encodings, strict=True)
         return [(start + first, start + last) for start, encoding in found for first, last in encoding.offsets]
 
-    def _parts(self, premise: Ids, hypothesis: Ids) -> list[list[tuple[Ids, Ids]]]:
+    def _parts(self, pair: tuple[Ids, Ids]) -> list[list[tuple[Ids, Ids]]]:
         """What is read for one pair: a line for each part of the hypothesis, in it one for each part of the premise."""
+        premise, hypothesis = pair
         return [
             [
                 (premise[first:last], hypothesis[begin:end])
@@ -176,7 +168,7 @@ class EmbeddedModel:
         found = {ids: self._states.get(ids) for ids in premises}
         waiting = [ids for ids, states in found.items() if states is None]
         while waiting:
-            batch, size = [waiting.pop()], 0
+            batch = [waiting.pop()]
             size = len(batch[0])
             while waiting and size + len(waiting[-1]) <= RUN_TOKENS:
                 batch.append(waiting.pop())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from evidencerails.nli.base import ENTAILMENT, LABELS, NEUTRAL, Pair
 from evidencerails.nli.windows import DEFAULT_OVERLAP_TOKENS, TokenOffsets, premise_room
@@ -11,6 +11,7 @@ from evidencerails.nli.windows import DEFAULT_OVERLAP_TOKENS, TokenOffsets, prem
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores
 
+AnyPair = TypeVar("AnyPair")
 SLACK_TOKENS = 8
 """A part of a text may have a few more tokens by itself than inside the whole: words are cut at its ends."""
 
@@ -51,9 +52,9 @@ def combined(grid: Sequence[Sequence[Scores]]) -> Scores:
 
 
 def scores_in_parts(
-    pairs: Sequence[Pair], split: Callable[[Pair], list[list[Pair]]], score: Callable[[list[Pair]], Scores]
+    pairs: Sequence[AnyPair], split: Callable[[AnyPair], list[list[AnyPair]]], score: Callable[[list[AnyPair]], Scores]
 ) -> Scores:
-    """Scores of all pairs, shape (n, 3), where `score` reads only pairs that fit."""
+    """Scores of all pairs, of texts or of tokens, shape (n, 3), where `score` reads only pairs that fit."""
     import numpy as np
 
     if not pairs:

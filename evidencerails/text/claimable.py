@@ -17,17 +17,7 @@ from evidencerails.text.verbs import SENTENCE, VERB_AT
 MAX_SHORT_ANSWER_WORDS = 6
 """A sentence of at most so many words, without a verb, is read together with the question it answers."""
 
-_REASONING_TAGS = (
-    "think",
-    "thinking",
-    "thought",
-    "reasoning",
-    "reflection",
-    "scratchpad",
-    "analysis",
-    "chain_of_thought",
-)
-_TAGS = "|".join(_REASONING_TAGS)
+_TAGS = "think|thinking|thought|reasoning|reflection|scratchpad|analysis|chain_of_thought"
 _TAG = re.compile(rf"<(/?)({_TAGS})>|<\|(begin|end)_of_thought\|>", re.IGNORECASE)
 
 

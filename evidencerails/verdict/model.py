@@ -103,17 +103,11 @@ class VerdictModel(Value):
 
     def warn_from(self, max_false_warnings: float) -> float:
         """Score from which a claim is not supported, so that at most this share of right answers is warned about."""
-        import numpy as np
-
-        rates, scores = zip(*self.thresholds.warn, strict=True)
-        return float(np.interp(max_false_warnings, rates, scores))
+        return _between(self.thresholds.warn, max_false_warnings)
 
     def block_from(self, max_false_blocks: float) -> float:
         """Score from which a claim is contradicted: at most this share of right answers is blocked then."""
-        import numpy as np
-
-        rates, scores = zip(*self.thresholds.block, strict=True)
-        return float(np.interp(max_false_blocks, rates, scores))
+        return _between(self.thresholds.block, max_false_blocks)
 
     def claim(self, features: Mapping[str, float]) -> ClaimVerdict:
         """Verdict on one claim from its features (see the module)."""
@@ -128,6 +122,13 @@ class VerdictModel(Value):
         Claims of one answer are not independent, so nothing is added up: four right sentences are as right as one.
         """
         return max((verdict.score for verdict in verdicts), default=0.0)
+
+
+def _between(points: Sequence[tuple[float, float]], share: float) -> float:
+    import numpy as np
+
+    rates, scores = zip(*points, strict=True)
+    return float(np.interp(share, rates, scores))
 
 
 def sigmoid(logit: float) -> float:

@@ -162,8 +162,7 @@ class Sources:
     def _by_author(self, ref: Ref) -> tuple[int, ...]:
         names = [re.escape(name.lower()) for name in ref.authors]
         year = rf"(?<!\d){ref.year}(?!\d)"
-        either = "|".join(rf"\b{name}\b[^\n]{{0,{NEAR}}}?{year}" for name in names[:1])
-        together = re.compile(either)
+        together = re.compile(rf"\b{names[0]}\b[^\n]{{0,{NEAR}}}?{year}")
         found = []
         for place, (source, card) in enumerate(zip(self.items, self._cards, strict=True)):
             is_on_card = all(re.search(rf"\b{name}\b", card) for name in names) and re.search(year, card)

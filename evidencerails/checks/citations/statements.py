@@ -186,9 +186,7 @@ def _statement(
     raw = tidy(clean(group[0].sentence.text)) if is_whole and not is_row else " ".join(texts)
     spoken = any(mark.is_spoken for mark in marks)
     text, restates = without_attribution(raw, spoken=spoken)
-    parts = texts if len(texts) > 1 else ()
-    if restates:
-        parts = ()
+    parts = texts if len(texts) > 1 and not restates else ()
     return Statement(Span.of(response, start, end), text, parts, marks, restates)
 
 

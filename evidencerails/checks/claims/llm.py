@@ -17,11 +17,7 @@ from pydantic import model_validator
 
 from evidencerails.checks.claims.examples import examples_for
 from evidencerails.checks.claims.plan import LABELS, UNSUPPORTED, ClassifiedClaims, Plan
-from evidencerails.checks.claims.proof import (
-    MAX_COMPARED_CHARACTERS,
-    SAYS_OTHERWISE,
-    objections_to,
-)
+from evidencerails.checks.claims.proof import MAX_COMPARED_CHARACTERS, SAYS_OTHERWISE, objections_to
 from evidencerails.checks.error_types import error_types
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Passage, Span
@@ -68,8 +64,6 @@ JUDGE_SCORES: Mapping[Label, float] = {
     "contradicted": 0.97,
 }
 """Score of a claim by the model's label. Set by hand: a model's label is no probability."""
-
-
 _MARKS = " .!*_`\"'\n\t"
 
 
@@ -201,8 +195,6 @@ async def _pass(
             "answer": plan.answer,
         },
     )
-    size = _claims_a_call(settings)
-    note = SECOND_LOOK if number > 1 else ""
     replies = await ask_about(
         question,
         places,
@@ -211,12 +203,14 @@ async def _pass(
         context,
         session,
         seed=number,
-        batch_claims=size,
+        batch_claims=_claims_a_call(settings),
         evidence_characters=limit,
-        note=note,
+        note=SECOND_LOOK if number > 1 else "",
     )
     worded = await context.nli.run(_worded, claims, plan.question)
-    judged = await context.nli.run(_all_judged, places, replies, worded, passages)
+    judged = await context.nli.run(
+        lambda: {place: _judged(place, replies, worded[place], passages) for place in places}
+    )
     quotes = {place: one.quotes for place, one in judged.items() if one.label == "supported" and one.quotes}
     for place, code in (await objections_to(quotes, worded, passages, context)).items():
         if code == SAYS_OTHERWISE:
@@ -233,22 +227,13 @@ def _worded(claims: Sequence[Statement], question: str) -> list[ExtractedClaim]:
     return [ExtractedClaim(text, one.span, one.span) for text, one in zip(wordings, claims, strict=True)]
 
 
-def _all_judged(
-    places: Sequence[int], replies: Replies[Verdict], claims: Sequence[Statement], passages: Sequence[Passage]
-) -> dict[int, Judged]:
-    return {place: _judged(place, replies, claims[place], passages) for place in places}
-
-
 def _judged(place: int, replies: Replies[Verdict], claim: Statement, passages: Sequence[Passage]) -> Judged:
     verdict = replies.answers.get(place)
     if verdict is None:
         return Judged("unevaluatable", replies.reasons.get(place, NO_VERDICT), is_trusted=False)
-    score = (
-        1.0 - JUDGE_SCORES.get(verdict.label, 0.5)
-        if verdict.label == "supported"
-        else JUDGE_SCORES.get(verdict.label, 0.5)
-    )
-    found = proof_of(verdict.quote, claim.text, passages, is_support=verdict.label == "supported", score=score)
+    is_support, score = verdict.label == "supported", JUDGE_SCORES.get(verdict.label, 0.5)
+    score = 1.0 - score if is_support else score
+    found = proof_of(verdict.quote, claim.text, passages, is_support=is_support, score=score)
     kept = verdict.error_types if verdict.label not in ("supported", "unevaluatable") else ()
     if found.objection == ABOUT_ELSE and verdict.label in ("contradicted", "partially_supported"):
         # Nothing shows that these words decide it; that no others do is all that is left, and needs no quote.

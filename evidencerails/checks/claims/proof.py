@@ -24,7 +24,6 @@ from evidencerails.text.language import unknown_language
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
-    from evidencerails.nli.base import Scores
 
 NO_SUPPORT = 0.5
 """P(entailment) of the words around a quote below which a verdict `supported` on it can be doubted at all."""
@@ -65,8 +64,12 @@ async def objections_to(
     everything = "\n\n".join(passage.text for passage in passages)[:MAX_COMPARED_CHARACTERS]
     bar = context.config.grounding.contradiction_threshold
     threshold = OVERRULING if bar is None else bar
-    codes = await context.nli.run(_objections, proofs, rows, everything, threshold)
-    return {place: code for place, code in zip(places, codes, strict=True) if code}
+
+    def codes() -> list[str]:
+        each = zip(proofs, rows[::2], rows[1::2], strict=True)
+        return [_objection(*one, everything, threshold) for one in each]
+
+    return {place: code for place, code in zip(places, await context.nli.run(codes), strict=True) if code}
 
 
 class _Proof:
@@ -83,12 +86,8 @@ class _Proof:
         return (self.around, self.claim), (self.sentence, self.claim)
 
 
-def _objections(proofs: Sequence[_Proof], rows: Scores, everything: str, threshold: float) -> list[str]:
-    """For each proof the code of what speaks against the verdict; mostly empty. `rows` has two for each."""
-    return [_objection(proof, rows[2 * n], rows[2 * n + 1], everything, threshold) for n, proof in enumerate(proofs)]
-
-
 def _objection(proof: _Proof, around: Any, alone: Any, everything: str, threshold: float) -> str:
+    """The code of what speaks against the verdict; mostly empty."""
     if alone[ENTAILMENT] >= NO_SUPPORT:
         return ""
     if alone[CONTRADICTION] >= threshold:
