@@ -16,6 +16,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -89,11 +90,7 @@ class EmbeddedModel:
     """
 
     def __init__(
-        self,
-        folder: str | Path | None = None,
-        *,
-        threads: int | None = None,
-        languages: tuple[str, ...] = ("en",),
+        self, folder: str | Path | None = None, *, threads: int | None = None, languages: tuple[str, ...] = ("en",)
     ) -> None:
         self._folder = Path(folder) if folder is not None else MODEL_FOLDER
         self._description = read_description(self._folder)
@@ -224,7 +221,10 @@ class EmbeddedModel:
         return logits, states
 
     def _open_session(self) -> Any:
-        session = _opened(self._onnx, self.threads)
+        try:
+            session = open_session(self._onnx, self.threads)
+        except Exception as error:  # onnxruntime's errors have no common base of their own
+            raise ModelFileError(f"{self._onnx} cannot be loaded by onnxruntime: {error}; {REMEDY}") from error
         names = sorted(node.name for node in session.get_inputs())
         if names != ["buckets", "hidden", "known", "readers"]:
             raise ModelFileError(f"{self._onnx} has the inputs {names}; it is no packed reader; {REMEDY}")
@@ -292,6 +292,7 @@ def _batches(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
         yield batch
 
 
+@lru_cache(maxsize=1)
 def _bucket_table() -> Integers:
     """Bucket of each distance from -600 to 600 tokens."""
     import numpy as np
@@ -301,10 +302,8 @@ def _bucket_table() -> Integers:
     for distance in range(-600, 601):
         away = abs(distance)
         if away >= exact:
-            away = exact + min(
-                half - exact - 1,
-                int(math.log(away / exact) / math.log(MAX_DISTANCE / exact) * (half - exact)),
-            )
+            beyond = int(math.log(away / exact) / math.log(MAX_DISTANCE / exact) * (half - exact))
+            away = exact + min(half - exact - 1, beyond)
         found.append(away + (half if distance > 0 else 0))
     return np.asarray(found, dtype=np.int64)
 
@@ -313,20 +312,8 @@ def _buckets(readers: Any, seen: Any, sees: Any) -> Integers:
     """Bucket of each reader's distance to each token, (readers, tokens); `HIDDEN` where it does not see it."""
     import numpy as np
 
-    global _table
-    if _table is None:
-        _table = _bucket_table()
-    return np.asarray(np.where(sees, _table[seen[None, :] - readers[:, None] + 600], HIDDEN), dtype=np.int64)
-
-
-_table: Integers | None = None
-
-
-def _opened(path: Path, threads: int) -> Any:
-    try:
-        return open_session(path, threads)
-    except Exception as error:  # onnxruntime's errors have no common base of their own
-        raise ModelFileError(f"{path} cannot be loaded by onnxruntime: {error}; {REMEDY}") from error
+    distances = seen[None, :] - readers[:, None]
+    return np.asarray(np.where(sees, _bucket_table()[distances + 600], HIDDEN), dtype=np.int64)
 
 
 def _pieces(text: str) -> tuple[list[int], list[str]]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.errors import SAID, NliError, SettingsError, with_cause
@@ -64,9 +65,7 @@ class RemoteModel:
 
         self._url = url.rstrip("/").removesuffix("/predict")
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._make_client: Callable[[], httpx.Client] = lambda: httpx.Client(
-            base_url=self._url, timeout=timeout_s, headers=headers
-        )
+        self._make_client = partial(httpx.Client, base_url=self._url, timeout=timeout_s, headers=headers)
         self._clients: dict[int, httpx.Client] = {}
         self.languages = languages
         info = self._info()

@@ -31,13 +31,7 @@ class TransformersModel:
         NliError: the packages cannot be imported, or the model has not the three NLI labels.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        batch_size: int = 32,
-        languages: tuple[str, ...] = ("en",),
-    ) -> None:
+    def __init__(self, model: str, *, batch_size: int = 32, languages: tuple[str, ...] = ("en",)) -> None:
         transformers, torch = _libraries()
         self.name = model
         self.languages = languages

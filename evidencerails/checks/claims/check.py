@@ -99,11 +99,7 @@ class ClaimsCheck:
         return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
 
     def _result(
-        self,
-        classified: ClassifiedClaims,
-        extraction: Extraction,
-        exchange: Exchange,
-        plan: Plan,
+        self, classified: ClassifiedClaims, extraction: Extraction, exchange: Exchange, plan: Plan
     ) -> CheckResult:
         version = f"{self.version}+{classified.method}"
         claims = tuple(claim.model_copy(update={"version": version}) for claim in classified.claims)
@@ -157,26 +153,12 @@ def _plan(exchange: Exchange, context: CheckContext) -> Plan:
     question = question_of(exchange.user_input) if exchange.prompt else ""
     answer = f"Answer: {exchange.response.strip()[:MAX_ANSWER_CHARACTERS]}"
     answer = f"Question: {question}\n{answer}" if question else answer
-    if classifier is not None:
-        return Plan(
-            extracted,
-            exchange.evidence,
-            extractor=extractor,
-            classifier=classifier,
-            is_named=classifier is not context.own_model,
-            unreadable=readable.reason,
-            question=question,
-            answer=answer,
-        )
-    return Plan(
-        extracted,
-        readable.passages,
-        readable.unread,
-        extractor,
-        judge=judge,
-        is_named=named is not None,
-        question=question,
-        answer=answer,
+    plan = Plan(extracted, readable.passages, readable.unread, extractor, question=question, answer=answer)
+    if classifier is None:
+        return plan._replace(judge=judge, is_named=named is not None)
+    is_named = classifier is not context.own_model  # a model reads every language
+    return plan._replace(
+        passages=exchange.evidence, unread=(), classifier=classifier, is_named=is_named, unreadable=readable.reason
     )
 
 

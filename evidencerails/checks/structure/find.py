@@ -146,10 +146,8 @@ def _noted(body: str, offset: int) -> Iterator[Violation]:
         if written in _CONSTANTS:
             name, message = "not_a_number", f"{written} is no JSON"
         elif written[0] in "-0123456789" and _is_too_large(written):
-            name, message = (
-                "number_too_large",
-                f"a number of {place.end - place.start} characters that no consumer can hold",
-            )
+            name = "number_too_large"
+            message = f"a number of {place.end - place.start} characters that no consumer can hold"
         if message:
             yield Violation(name, message, path, "", place.start + offset, place.end + offset)
 
