@@ -70,7 +70,7 @@ MALFORMED: list[tuple[Any, Any, str, str]] = [
 """Items from the second place on, the `id` that each keeps, and the error."""
 
 
-def test_batch_keeps_order_and_ids_and_a_malformed_item_costs_the_others_nothing(http: httpx.Client) -> None:
+def test_a_malformed_item_costs_the_others_nothing(http: httpx.Client) -> None:
     body = json.dumps({"items": [{**GOOD, "id": "x"}, *(item for item, *_ in MALFORMED), BAD]})
     answer = http.post("/v1/batch", content=body, headers={"content-type": "application/json"}).json()
     first, *bad, last = answer["results"]

@@ -238,9 +238,7 @@ def test_without_its_model_file_the_service_lives_but_is_not_ready(
     assert report["reason"].startswith("check_failed: ModelFileError")
 
 
-def test_without_its_database_checks_go_on_and_all_say_what_is_lost(
-    serve: Callable[..., Service], tmp_path: Path
-) -> None:
+def test_readiness_and_metrics_show_what_is_lost(serve: Callable[..., Service], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     place = {"url": f"sqlite:///{tmp_path}/file/reports.db", "queue_size": 2}
     with serve({"store": place}).client() as client:
