@@ -136,30 +136,6 @@ def test_one_guard_serves_many_loops_and_threads() -> None:
     assert [r.status for r in reports] == ["grounded"] * 8
 
 
-async def test_concurrent_checks_share_calls_of_the_model() -> None:
-    nli = EchoNli(delay_s=0.05)
-    guard = Guard(nli=nli)
-    reports = await asyncio.gather(*(guard.check(f"{TEXT} {n}.", evidence=TEXT) for n in range(20)))
-    assert len(reports) == 20 and nli.calls < 20
-
-
-@pytest.mark.slow
-async def test_a_cancelled_check_stops_its_work() -> None:
-    nli = EchoNli(delay_s=0.05)
-    guard = Guard(nli=nli)
-    response = " ".join(f"Sentence number {n} tells of the tower." for n in range(2_000))
-    task = asyncio.create_task(guard.check(response, evidence=TEXT))
-    while nli.calls == 0:  # noqa: ASYNC110 - the model is called from a thread
-        await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await asyncio.sleep(0.15)
-    calls = nli.calls
-    await asyncio.sleep(0.3)
-    assert nli.calls == calls
-
-
 async def test_guards_share_nothing_but_the_model() -> None:
     nli = EchoNli()
     strict = Guard({"policies": [{"when": {"label": "absent"}, "then": "block"}]}, nli=nli)
@@ -332,7 +308,6 @@ def test_a_splitter_decides_what_a_sentence_is(check: str) -> None:
     "splitter, reason",
     [
         (lambda text: [text[:20]], "InputError: the splitter left out"),
-        (lambda text: [text.upper()], "InputError: the splitter gave"),
         (lambda text: 1 / 0, "ZeroDivisionError"),
     ],
 )

@@ -225,7 +225,6 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplayServer]:
 @pytest.mark.parametrize(
     ("options", "answer", "classifier", "calls"),
     [
-        (("--method", "nli"), GROUNDED, "offline", 0),
         (("--method", "nli"), UNSURE, "offline", 0),
         (("--method", "judge"), GROUNDED, "llm", 1),
         (("--cascade",), GROUNDED, "cascade", 0),
