@@ -7,7 +7,6 @@ import pytest
 from made import Make
 
 from evidencerails import Guard
-from evidencerails.errors import SettingsError
 
 OPENED = "The Halden bridge opened in 1932"
 PAINTED = "The bridge was painted by volunteers"
@@ -261,12 +260,6 @@ def test_answers_in_json(guard: Make, evidence: list[Any], answer: Any, expected
         ]
     else:
         assert violations(report) == expected
-
-
-@pytest.mark.parametrize("settings", [{"level": "hard"}, {"levle": "strict"}, {"scope": "word"}])
-def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError, match=r"citations\."):
-        Guard({"checks": ["citations"], "citations": settings})
 
 
 def test_beside_other_checks_each_claim_stands_once(evidence: list[Any]) -> None:

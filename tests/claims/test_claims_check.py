@@ -123,13 +123,11 @@ async def test_a_wrong_field_of_a_json_answer_is_found_and_null_is_no_claim(guar
     ("label", "wrong"),
     [
         ("## Eiffel Tower, Rome", ["Eiffel Tower, Rome"]),
-        ("## Location: Rome", ["Location: Rome"]),
         ("### 2. Completed in 1925", ["Completed in 1925"]),
         ("## The Eiffel Tower dominates Rome", ["The Eiffel Tower dominates Rome"]),
         ("![Eiffel Tower, Rome](a.png)", ["Eiffel Tower, Rome"]),
         ("*Figure 1: Eiffel Tower, Rome*", ["Eiffel Tower, Rome*"]),
         ("## Eiffel Tower, Paris", []),
-        ("## How the tower was built", []),
         ("## Pros and cons for visitors", []),
     ],
 )

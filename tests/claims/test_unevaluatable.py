@@ -21,11 +21,6 @@ async def test_a_matter_of_taste_is_unverified(claim: str, checks: list[str]) ->
     assert not report.findings
 
 
-async def test_the_setting_for_what_is_unverified_holds() -> None:
-    guard = Guard({"checks": ["claims"], "on_unverified": "block"})
-    assert (await guard.check(TASTE[0], evidence=EVIDENCE)).decision == "block"
-
-
 async def test_an_opinion_that_the_evidence_states_is_supported() -> None:
     report = await Guard({"checks": ["claims"]}).check(
         "The film is boring.", evidence="Critics agree: the film is boring."

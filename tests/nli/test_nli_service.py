@@ -273,3 +273,29 @@ async def test_loading_happens_off_the_event_loop(monkeypatch: pytest.MonkeyPatc
     await asyncio.gather(service.load(), service.scores([("a", "a")]), service.run(service.loaded))
     assert len(threads) == 1
     assert threads[0] != threading.get_ident()
+
+
+async def test_the_loop_runs_between_most_pieces_of_work(service: NliService) -> None:
+    turns = 0
+    seen: list[int] = []
+
+    async def tick() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0.0005)
+
+    def piece() -> None:
+        """Holds the interpreter lock, for less than the 5 ms after which Python takes it from a thread."""
+        seen.append(turns)
+        ends = time.thread_time() + 0.004
+        while time.thread_time() < ends:
+            pass
+
+    ticking = asyncio.create_task(tick())
+    try:
+        await asyncio.gather(*(service.run(piece) for _ in range(60)))
+    finally:
+        ticking.cancel()
+    # Without the pause before a piece 20 to 30 of the 60 saw a turn of the loop since the one before.
+    assert len(set(seen)) > 45

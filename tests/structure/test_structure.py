@@ -278,7 +278,6 @@ def test_a_model_that_cannot_be_used_is_an_error_at_load(name: str) -> None:
         ({"schema": {"type": "strin"}}, "bad_schema: at /type"),
         ({"schema": {}, "model": "a:B"}, "are both set"),
         ({"schema_file": "none.json"}, "cannot read"),
-        ({"shema": {}}, "schema"),
     ],
 )
 def test_bad_settings_are_errors_at_load(settings: dict[str, Any], said: str) -> None:
