@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, get_args
 
+from nemoguardrails.actions.actions import ActionResult, action
+
 from evidencerails.adapters.nemo_action_call import ActionCall
 from evidencerails.adapters.nemo_before import run_input_rail
 from evidencerails.adapters.nemo_calls import ParsingClient, answer_parser
@@ -48,6 +50,27 @@ Check = Callable[..., Coroutine[Any, Any, Report]]
 """A check that can run here or elsewhere; takes `sampling_rate`."""
 
 
+def rail_action(flow: str) -> Callable[..., Awaitable[Any]]:
+    """The action that a flow of ours executes, named after it.
+
+    NeMo looks at the parameter names: it injects these and no others. A system action stays out of the history that
+    dialog prompts show, and runs here even where an actions server is set.
+    """
+
+    async def run(
+        flag: Any = None,
+        context: Any = None,
+        events: Any = None,
+        llm: Any = None,
+        llm_task_manager: Any = None,
+        **rest: Any,
+    ) -> Any:
+        given = {**rest, "context": context, "events": events, "llm": llm, "llm_task_manager": llm_task_manager}
+        return await run_rail(flow, flag=flag, **given)
+
+    return action(is_system_action=True, name=flow.replace(" ", "_"))(run)  # type: ignore[no-any-return]
+
+
 async def run_rail(flow: str, *, flag: Any = None, tool_calls: Any = None, tools: Any = None, **given: Any) -> Any:
     """Run one rail and give what NeMo expects of its action: never an exception, never a silent pass.
 
@@ -60,8 +83,6 @@ async def run_rail(flow: str, *, flag: Any = None, tool_calls: Any = None, tools
     Returns:
         A `Verdict`, from a flow inside an `ActionResult` that also sets `$hallucination_report`.
     """
-    from nemoguardrails.actions.actions import ActionResult
-
     call, plugin = ActionCall.injected(given)
     if flow == INPUT_RAIL.flow:
         return await run_input_rail(flag, call, plugin)
@@ -111,8 +132,8 @@ async def _verdict(rail: Rail, flag: Any, call: ActionCall, plugin: NemoPlugin, 
 
 
 def _is_activated(flag: Any, call: ActionCall, plugin: NemoPlugin) -> bool:
-    is_asked = partial(is_asked_for, flag, call.context, is_streaming=call.is_streaming)
-    return plugin.config.activation != "per_response" or is_asked()
+    asks = plugin.config.activation == "per_response"
+    return not asks or is_asked_for(flag, call.context, is_streaming=call.is_streaming)
 
 
 def _in_shadow(rail: Rail, check: Check, call: ActionCall, plugin: NemoPlugin, key: str | None) -> Verdict:

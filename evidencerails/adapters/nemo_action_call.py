@@ -15,7 +15,6 @@ from typing import Any
 from evidencerails.adapters.nemo_calls import (
     AnswerCall,
     find_answer_call,
-    is_final_chunk,
     logged_calls,
     messages_of_events,
     readable_messages,
@@ -63,8 +62,8 @@ class ActionCall:
 
     @property
     def is_last_chunk(self) -> bool:
-        """True if nothing follows the chunk."""
-        return self.stream.has_ended if self.stream else is_final_chunk(self.answer_call, self.answer) is True
+        """True if nothing follows the chunk, as far as that is known."""
+        return self.stream is None or self.stream.has_ended
 
     @property
     def answer(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from nemoguardrails.actions.actions import ActionResult
+from nemoguardrails.actions.actions import ActionResult, action
 from nemoguardrails.actions.rail_outcome import RailDecision
 
 from evidencerails.adapters.nemo_action_call import ActionCall
@@ -53,9 +53,13 @@ def _asked(call: ActionCall) -> list[Message]:
     return [*before, Message(role="user", content=call.user_message)]
 
 
-async def grounded_answer(**given: Any) -> Any:
+@action(is_system_action=True)  # type: ignore[untyped-decorator]
+async def grounded_answer(
+    context: Any = None, events: Any = None, llm: Any = None, llm_task_manager: Any = None, **_: Any
+) -> Any:
     """The text of an answer from the evidence of the turn alone, in place of NeMo's own generation; what breaks is
     answered as unverified, and never with the model's own words."""
+    given = {"context": context, "events": events, "llm": llm, "llm_task_manager": llm_task_manager}
     call, plugin = ActionCall.injected(given)
     try:
         evidence = await _evidence_before(call, plugin)

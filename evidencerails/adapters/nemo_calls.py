@@ -23,13 +23,8 @@ _NEVER_ANSWERS = re.compile(
     r"self_check|llama_guard|patronus|evidencerails|_check_|^generate_(user_intent|next_steps|value)(_from|$)"
 )
 """Tasks whose completion is a verdict, an intent or a value, not an answer."""
-_LOGGED_ROLES: dict[str, Role] = {
-    "User": "user",
-    "Bot": "assistant",
-    "Tool": "tool",
-    "System": "system",
-    "Developer": "system",
-}
+_LOGGED_ROLES: dict[str, Role]
+_LOGGED_ROLES = {"User": "user", "Bot": "assistant", "Tool": "tool", "System": "system", "Developer": "system"}
 _ROLE_LINE = re.compile(rf"^\[cyan\]({'|'.join(_LOGGED_ROLES)})\[/\]\n", re.MULTILINE)
 _SIMILAR_FROM = 75.0
 """rapidfuzz's partial ratio above which an answer counts as the completion, changed by a parser or an earlier rail."""
@@ -144,18 +139,6 @@ def messages_of_events(events: Sequence[Mapping[str, Any]]) -> tuple[Message, ..
         elif event.get("type") == "StartUtteranceBotAction":
             found.append(Message(role="assistant", content=content_text(event.get("script"))))
     return tuple(message for message in found if message.content.strip())
-
-
-def is_final_chunk(call: AnswerCall | None, chunk: str) -> bool | None:
-    """True if a stream's chunk is its last one, False if more follows; None if unknown.
-
-    The completion is logged before the last chunk comes out of NeMo's buffer, so it is there to compare with.
-    """
-    if call is None:
-        return None
-    if call.completion is None:
-        return False
-    return _squeezed(call.completion).endswith(_squeezed(chunk))
 
 
 def answer_parser(task: str | None, parse_task_output: Callable[..., str]) -> Callable[[str], str]:

@@ -21,7 +21,7 @@ from evidencerails.adapters.nemo_plugin import NemoPlugin, attach
 from evidencerails.adapters.nemo_rails import ACTIONS, RAILS, TOOL_FLOW, flow_name, tool_flows
 from evidencerails.adapters.nemo_source import calls_in
 from evidencerails.adapters.nemo_stream import watch_streams
-from evidencerails.adapters.nemo_tools import TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY, forget_earlier_calls
+from evidencerails.adapters.nemo_tools import TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY
 from evidencerails.adapters.nemo_turn import begin_turns_afresh
 from evidencerails.adapters.wording import DEFAULT_MESSAGES
 from evidencerails.config import GuardConfig
@@ -50,7 +50,8 @@ def init(app: Any) -> None:
 def _init(app: Any) -> None:
     config = settings_of(app.config)
     require_our_actions(app)
-    _refuse_tool_rails_of_colang_2(app.config)
+    if app.config.colang_version != "1.0" and TOOL_FLOW in tool_flows(app.config):  # every call would go out unchecked
+        raise SettingsError(f"{TOOL_RAIL_OF_COLANG_2}; {TOOL_RAIL_REMEDY}")
     put_user_prompts_last(app.config)
     guard = Guard(config, prompts=prompts_of(app.config), folder=_folder_of(app.config))
     if app.config.colang_version == "1.0":
@@ -60,7 +61,6 @@ def _init(app: Any) -> None:
     attach(app, plugin)
     guard.sources.bind_knowledge_base(lambda: plugin.search_knowledge_base)
     watch_streams(app)
-    forget_earlier_calls(app)
     begin_turns_afresh(app)
     hold_no_events(app)
     if config.consistency.sampling == "piggyback":
@@ -199,20 +199,12 @@ def _prepare_structure(app: Any, config: GuardConfig) -> None:
         )
 
 
-def _refuse_tool_rails_of_colang_2(rails_config: Any) -> None:
-    """Refuse a tool rail that NeMo would never run: every call would go out unchecked. `SettingsError`: the flow is
-    listed under `rails.tool_output`, and the app is in Colang 2.x."""
-    if rails_config.colang_version != "1.0" and TOOL_FLOW in tool_flows(rails_config):
-        raise SettingsError(f"{TOOL_RAIL_OF_COLANG_2}; {TOOL_RAIL_REMEDY}")
-
-
 def _warn_of_misplaced_flags(rails_config: Any) -> None:
     for flag in sorted({rail.flag for rail in RAILS.values()} & {*(rails_config.custom_data or {})}):
         log.warning(
-            "evidencerails: custom_data.%s does nothing: set $%s in a flow or a context message, or `activation: "
-            "always` under custom_data.evidencerails",
-            flag,
-            flag,
+            "evidencerails: custom_data.%(flag)s does nothing: set $%(flag)s in a flow or a context message, or "
+            "`activation: always` under custom_data.evidencerails",
+            {"flag": flag},
         )
 
 

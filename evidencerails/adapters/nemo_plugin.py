@@ -38,8 +38,7 @@ class NemoPlugin:
         self._shadow = ThreadPoolExecutor(1, thread_name_prefix="evidencerails-shadow")
         self._shadow_checks: set[Future[None]] = set()
         self._seed = random.random()
-        self._has_warned_of_shown_text = False
-        self._warned_flags: set[str] = set()
+        self._warned: set[str] = set()
 
     @property
     def config(self) -> GuardConfig:
@@ -100,24 +99,25 @@ class NemoPlugin:
 
     def warn_of_shown_text(self) -> None:
         """Say once, loudly, that `stream_first` lets users read what the rails have not seen."""
-        if not self._has_warned_of_shown_text:
-            self._has_warned_of_shown_text = True
-            log.warning(
-                "evidencerails: rails.output.streaming.stream_first is true (NeMo's default): in stream_async users "
-                "read each chunk BEFORE it is checked, and a block only stops the rest. Set "
-                "rails.output.streaming.stream_first: false, or use evidencerails.stream(rails, ...)"
-            )
+        self._warn_once(
+            "evidencerails: rails.output.streaming.stream_first is true (NeMo's default): in stream_async users "
+            "read each chunk BEFORE it is checked, and a block only stops the rest. Set "
+            "rails.output.streaming.stream_first: false, or use evidencerails.stream(rails, ...)"
+        )
 
     def warn_of_unread_flags(self, context: Mapping[str, Any]) -> None:
         """Say once of each flag that is set that no output rail of the app reads it (Colang 1.0)."""
         if self.app.config.colang_version != "1.0":
             return
         for flag, flow in unread_flags(context, self.app.config.rails.output.flows).items():
-            if flag not in self._warned_flags:
-                self._warned_flags.add(flag)
-                log.warning(
-                    "evidencerails: $%s is set, but %r is not among rails.output.flows: nothing reads it", flag, flow
-                )
+            self._warn_once(
+                f"evidencerails: ${flag} is set, but {flow!r} is not among rails.output.flows: nothing reads it"
+            )
+
+    def _warn_once(self, message: str) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
+            log.warning(message)
 
 
 def _run_and_record(check: Callable[[], Coroutine[Any, Any, Report]], record: Callable[[Report], None]) -> None:

@@ -41,7 +41,7 @@ def watch_streams(app: Any) -> None:
     """Let the actions of `app` know, in a stream, the request's messages and whether a chunk is the last.
 
     NeMo reports neither, so its method that runs the rails over a stream is called with a source that records its end
-    and with one more context message. Without that method (another version) the LLM log decides.
+    and with one more context message. Without that method (another version) each chunk counts as the last.
     """
     original = getattr(app, "_run_output_rails_in_streaming", None)
     if original is None:

@@ -1,4 +1,4 @@
-"""Tool calls inside NeMo: the tools that a turn offers its model, and the calls that are this turn's own.
+"""Tool calls inside NeMo: the tools that a turn offers its model.
 
 NeMo runs `rails.tool_output` on the event `BotToolCalls`, which it makes in passthrough mode and of assistant messages
 with `tool_calls`; the calls are in `$tool_calls`.
@@ -14,29 +14,9 @@ from evidencerails.adapters.nemo_rails import TOOL_FLOW
 
 TOOL_RAIL_OF_COLANG_2 = f"rails.tool_output lists {TOOL_FLOW!r}, but NeMo runs no tool rails in Colang 2.x"
 TOOL_RAIL_REMEDY = f"take it out there and write `await {TOOL_FLOW} $calls` in the flow that makes the calls"
-CALLS_EVENT = "BotToolCalls"
 CALLS_VARIABLE = "tool_calls"
 TOOLS_VARIABLE = "tools"
 """Context variable that may hold the tools of the turn: `$tools`."""
-
-
-def forget_earlier_calls(app: Any) -> None:
-    """Keep NeMo from running the tool rails on calls of earlier turns.
-
-    NeMo turns the assistant messages with `tool_calls` of a request into events that its flow of tool calls then takes
-    for new ones: the rails run on nothing, and the turn ends with an empty answer and without a call of the model, as
-    soon as a tool has answered. The calls of this turn are the last event, or have an id of their own.
-    """
-    events_of = getattr(app, "_get_events_for_messages", None)
-    if events_of is None or app.config.colang_version != "1.0" or not app.config.rails.tool_output.flows:
-        return
-
-    def without_earlier_calls(messages: Any, state: Any) -> list[Any]:
-        events = events_of(messages, state)
-        last = len(events) - 1
-        return [e for n, e in enumerate(events) if n == last or e.get("type") != CALLS_EVENT or "uid" in e]
-
-    app._get_events_for_messages = without_earlier_calls
 
 
 def tools_of_turn(context: Mapping[str, Any], plugin: NemoPlugin) -> Any:

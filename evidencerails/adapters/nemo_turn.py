@@ -109,6 +109,7 @@ class Recent(Generic[Kept]):
             return self._values[key]
 
 
+_CALLS_EVENT = "BotToolCalls"
 _BEFORE_RAILS = ("StartCheckFlowDefinedAction", "StartUtteranceBotAction", "UtteranceUserActionFinished")
 """Colang 2.x: `bot say` asks whether there are output rails, before it the last answer was said or the user spoke."""
 
@@ -129,8 +130,20 @@ def turn_key(call: AnswerCall | None, events: Sequence[Mapping[str, Any]] | None
     return hashlib.sha256(repr(fallback).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _without_earlier_calls(events: Sequence[Any]) -> list[Any]:
+    """The events of a turn without the calls of earlier turns, on which NeMo would run the tool rails.
+
+    NeMo turns the assistant messages with `tool_calls` of a request into events that its flow of tool calls then takes
+    for new ones: the rails run on nothing, and the turn ends with an empty answer and without a call of the model, as
+    soon as a tool has answered. The calls of this turn are the last event, or have an id of their own.
+    """
+    last = len(events) - 1
+    return [e for n, e in enumerate(events) if n == last or e.get("type") != _CALLS_EVENT or "uid" in e]
+
+
 def begin_turns_afresh(app: Any) -> None:
-    """Let no report and no flag of an earlier turn reach the next one, if its rail did not run (Colang 1.0).
+    """Let nothing of an earlier turn reach the next one: no report, no flag whose rail did not run, no tool call of a
+    message before (Colang 1.0).
 
     NeMo starts a turn from the events that it kept of the turns before, which end with `Listen`; what the caller sends
     for this turn comes behind them, and so still counts.
@@ -141,6 +154,8 @@ def begin_turns_afresh(app: Any) -> None:
 
     def without_leftovers(messages: Any, state: Any) -> list[Any]:
         events: list[Any] = events_of(messages, state)
+        if app.config.rails.tool_output.flows:
+            events = _without_earlier_calls(events)
         if not messages or messages[-1].get("role") != "user":  # the result of a tool goes on with the turn
             return events
         start = next((n for n in range(len(events), 0, -1) if events[n - 1].get("type") == "Listen"), 0)

@@ -66,19 +66,11 @@ def _message_of(result: Any) -> Mapping[str, Any]:
 def _pieces(message: Mapping[str, Any]) -> list[str]:
     content = message.get("content")
     if message.get("role") == "exception" and isinstance(content, Mapping):
-        return [json.dumps({"error": _error(content)})]
+        blocked = {name: content.get(name) for name in ("message", "type")}
+        return [json.dumps({"error": {**blocked, "param": content.get("flow_id"), "code": "content_blocked"}})]
     return pieces_of(str(content or ""))
 
 
 def pieces_of(text: str) -> list[str]:
     """The words of a text, each with the space after it; joined they are the text."""
     return _PIECE.findall(text)
-
-
-def _error(exception: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "message": exception.get("message"),
-        "type": exception.get("type"),
-        "param": exception.get("flow_id"),
-        "code": "content_blocked",
-    }

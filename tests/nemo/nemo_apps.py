@@ -2,8 +2,10 @@
 
 import json
 import re
+import shutil
 import textwrap
 from collections.abc import AsyncIterable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from evidencerails.testing import ReplayRequest, ReplayServer
@@ -88,6 +90,14 @@ def colang_2(*, output: str = "", input: str = "", flags: Sequence[str] = ()) ->
     if before:
         rails += "flow input rails $input_text\n" + "".join(f"  {line}\n" for line in before)
     return COLANG_2.replace("{rails}", rails)
+
+
+def put_plugin_together(repository: Path, place: Path) -> Path:
+    """The plugin's folder as a wheel has it."""
+    for folder in ("rails", "actions", "prompts"):
+        shutil.copytree(repository / folder, place / folder)
+    shutil.copy(repository / "plugin" / "config.py", place)
+    return place
 
 
 def make_app(yaml: str, colang: str = "") -> Any:

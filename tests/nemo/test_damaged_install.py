@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from nemo_apps import put_plugin_together
 
 import evidencerails
 
@@ -38,9 +39,7 @@ def test_a_damaged_model_file_leaves_the_answer_unverified(tmp_path: Path, repos
     """A copy of the package with its plugin, as a wheel would have put it together, in a process of its own."""
     package = Path(shutil.copytree(Path(evidencerails.__file__).parent, tmp_path / "site" / "evidencerails"))
     shutil.rmtree(package / "plugin", ignore_errors=True)
-    for folder in ("rails", "actions", "prompts"):
-        shutil.copytree(repository / folder, package / "plugin" / folder)
-    shutil.copy(repository / "plugin" / "config.py", package / "plugin")
+    put_plugin_together(repository, package / "plugin")
     file = package / "nli" / "model" / "model.onnx"
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     site = str(package.parent)

@@ -1,7 +1,6 @@
 """`init`: an app with bad settings, a broken action or a broken prompt does not start, and says why in one line."""
 
 import logging
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from nemo_apps import (
     app_yaml,
     is_sampling,
     make_app,
+    put_plugin_together,
     script,
     shown,
     streamed,
@@ -25,7 +25,6 @@ from nemo_apps import (
 from evidencerails.adapters.nemo_install import import_path_problem
 from evidencerails.nli.service import NliService
 from evidencerails.settings.llm import NliSettings
-from evidencerails.settings.paths import plugin_folder
 from evidencerails.testing import ReplayServer
 
 
@@ -78,16 +77,15 @@ async def test_an_app_begins_to_load_its_model_before_the_first_turn(
 
 
 def test_action_file_that_fails_to_import_stops_the_app(
-    server: ReplayServer, caplog: pytest.LogCaptureFixture, tmp_path: Path
+    server: ReplayServer, caplog: pytest.LogCaptureFixture, tmp_path: Path, repository: Path
 ) -> None:
     """NeMo logs such a file and runs its own rail of the same name, which lets everything through."""
-    broken = tmp_path / "plugin"
-    shutil.copytree(plugin_folder(), broken)
-    (broken / "actions" / "hallucination.py").write_text("import no_such_module\n")
+    broken = put_plugin_together(repository, tmp_path / "plugin")
+    (broken / "actions" / "rails.py").write_text("import no_such_module\n")
     yaml = app_yaml(server.base_url).replace("evidencerails/plugin", str(broken))
     cause = _fails_to_start(yaml, caplog)
     assert "'self_check_hallucination' is that of" in cause
-    assert "hallucination.py: ModuleNotFoundError: No module named 'no_such_module'" in cause
+    assert "rails.py: ModuleNotFoundError: No module named 'no_such_module'" in cause
 
 
 def test_bad_prompt_names_its_file(server: ReplayServer, tmp_path: Path) -> None:
