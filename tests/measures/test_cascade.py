@@ -65,15 +65,6 @@ async def test_only_unsure_and_absent_claims_go_to_the_judge(make_context: MakeC
     assert [judge.claims[place].score for place in (1, 2)] == [0.75, 0.75]
 
 
-async def test_a_call_that_was_not_needed_is_saved_and_reported(
-    make_context: MakeContext, server: ReplayServer
-) -> None:
-    context = make_context(ROWS, server)
-    found = await cascade(context, SURE, WRONG)
-    assert (context.llm.usage().saved_calls, server.requests) == (1, [])
-    assert found[1].reason == "decided_locally"
-
-
 async def test_forty_claims_of_which_five_are_unsure_save_one_of_two_calls(
     make_context: MakeContext, server: ReplayServer
 ) -> None:

@@ -19,15 +19,11 @@ def finding(text: str, whole: str = TEXT, **fields: Any) -> Finding:
 
 
 def test_plain() -> None:
-    marked = annotated(TEXT, [finding("It opened in 1911."), finding("412")])
-    assert marked == (
-        "It opened in 1911. [?1] It is <b>412 [?2]</b> metres long.\n\n[?1] unsupported claim\n[?2] unsupported claim"
+    known = finding("It opened in 1911.", label="contradicted", error_types=("temporal", "other"))
+    assert annotated(TEXT, [known, finding("412")]) == (
+        "It opened in 1911. [?1] It is <b>412 [?2]</b> metres long.\n\n"
+        "[?1] unsupported claim (contradicted, temporal)\n[?2] unsupported claim"
     )
-
-
-def test_plain_names_label_and_type() -> None:
-    marked = annotated(TEXT, [finding("1911", label="contradicted", error_types=("temporal", "other"))])
-    assert marked.endswith("\n\n[?1] unsupported claim (contradicted, temporal)")
 
 
 def test_markdown_footnotes() -> None:

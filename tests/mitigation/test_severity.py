@@ -9,7 +9,6 @@ from made import Make
 from mitigation_tools import EVIDENCE, RESPONSE, finding
 
 from evidencerails import Guard, GuardConfig
-from evidencerails.errors import SettingsError
 from evidencerails.mitigation.severity import LEVEL_PARTS, severity_of
 from evidencerails.policy import rule_for
 from evidencerails.report import FindingKind, Severity
@@ -75,19 +74,6 @@ def test_a_rule_may_ask_for_a_severity() -> None:
     assert rule_for(finding(severity_score=0.71), config).decision == "raise"
     assert rule_for(finding(severity_score=0.69), config).decision == "warn"
     assert rule_for(finding(), config).decision == "warn", "a finding without a severity meets no such rule"
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"stakes": "huge"}, "severity.stakes: 'huge'"),
-        ({"protocol": {"medium": "regenrate"}}, "did you mean 'regenerate'"),
-    ],
-)
-def test_bad_settings(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError) as error:
-        GuardConfig.load({"severity": settings})
-    assert message in str(error.value)
 
 
 async def test_findings_of_a_real_check_carry_their_severity(guard: Make) -> None:
