@@ -31,6 +31,8 @@ NEEDS = {name: "store" for name in ARGUMENTS if name in STORE or name.startswith
 NEEDS |= {"serve": "service", "eval": "eval", "calibrate": "eval"}
 FURTHER = [
     (["report", "--since", "banana"], "'banana' is no length of time"),
+    (["report", "--since", "0d"], "'0d' is no length of time"),
+    (["report", "--html", "nowhere/x.html"], "cannot write 'nowhere/x.html'"),
     (["monitor", "--since", "banana"], "'banana' is no length of time"),
     (["store", "export", "--format", "banana"], "unknown format 'banana'"),
     (["store", "export", "--status", "banana"], "unknown status 'banana'"),

@@ -87,7 +87,6 @@ def test_settings_come_from_a_file_or_a_config_folder(evidencerails: Run, tmp_pa
         (("-r", "a", "--method", "groundng"), "unknown method 'groundng'; did you mean 'grounding'?"),
         (("-r", "a", "--method", ","), "--method names no method"),
         (("-r", "a", "--cascade"), "a judge needs a model: give --model NAME, the environment variable JUDGE_MODEL"),
-        (("-r", "a", "-c", "nowhere.yml"), "cannot read settings from 'nowhere.yml'"),
         (("--nonsense",), "No such option: --nonsense"),
         (("-r", "a", "-e", "plain.pdf"), "'plain.pdf' is a PDF; give its text instead"),
         (("-f", "latin1.txt"), "is not UTF-8 text (byte 1); convert it to UTF-8 first"),

@@ -84,7 +84,6 @@ def test_edit_by_file(evidencerails: Run, url: str, review_id: str, tmp_path: Pa
     ("arguments", "message"),
     [
         (("show", "nothing"), "there is no review 'nothing'"),
-        (("list", "--state", "done"), "unknown state 'done'"),
         (("edit", "x", "--text", "a", "--file", "b"), "give the new text once"),
         (("edit", "x"), "give the new text once"),
     ],

@@ -119,16 +119,3 @@ def test_the_trends_page_has_every_panel(serve: Callable[..., Service], url: str
     assert '<span class="status hallucinated">Regression.</span>' in text
     assert text.count("a change, by its number below") == 3  # share, mean score, CUSUM: the change stands in each
     assert "It melts at 12 degrees. &lt;b&gt;bold&lt;/b&gt;" in text  # the claim of a worst answer
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["report", "--since", "0d"], "no length of time"),
-        (["report", "--html", "nowhere/x.html"], "cannot write"),
-    ],
-)
-def test_wrong_usage_is_one_line(evidencerails: Run, arguments: list[str], words: str) -> None:
-    done = evidencerails(*arguments)
-    assert done.code == 2
-    assert words in done.err and "Traceback" not in done.err
