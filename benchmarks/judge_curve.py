@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tables import DOCS, save_picture
+
 from evidencerails import Report
 from evidencerails.evaluation.metrics import balanced_accuracy, checked
 from evidencerails.measures.asking import planned_calls
@@ -20,9 +22,7 @@ from evidencerails.measures.metrics import is_between
 from evidencerails.settings.scoring import CascadeSettings
 from evidencerails.text.vega import Layer, axis, level, svg
 
-PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "judge-curve.svg"
-COLOURS = {"--dim": "#5c6773", "--text": "#30363d", "--line": "#8a94a3", "--c0": "#0b57b0", "--c1": "#b3480b"}
-"""A picture has no style sheet."""
+PICTURE = DOCS / "images" / "judge-curve.svg"
 LOWS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 HIGHS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 SHARE_OF_GAIN = 0.95
@@ -151,9 +151,7 @@ def draw(found: Curve, default: Point, path: Path = PICTURE) -> None:
         ),
     ]
     picture = svg("Balanced accuracy over calls of the cascade", layers, width=720, height=380)
-    for name, colour in COLOURS.items():
-        picture = picture.replace(f"var({name})", colour)
-    path.write_text(picture + "\n", encoding="utf-8")
+    save_picture(picture, path)
 
 
 def rows_of(found: Curve, default: Point) -> list[list[str]]:

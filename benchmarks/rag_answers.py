@@ -7,28 +7,33 @@ wrong in exactly one thing, in nearly the same words as a right one. Written by 
 the engine nor what it was trained on; a second reader judged each answer without its label, and no label was disputed.
 And 539 answers of one to three sentences beside tables, CSV, JSON, YAML, cards, logs and invoices, likewise by two
 writers and two blind readers (one sentence disputed, dropped). Neither was ever used to fit anything. Unverified
-answers count as wrong. Prints every number as JSON and writes the tables into docs/benchmarks.md and the page
-docs/how-good.md."""
+answers count as wrong. Prints every number as JSON and writes the tables into docs/benchmarks.md, the page
+docs/how-good.md and its picture."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tables import publish
+from tables import DOCS, publish, save_picture
 
 from evidencerails import Guard
 from evidencerails.evaluation.metrics import auroc, balanced_accuracy, bootstrap_interval
 from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.windows import content_terms
+from evidencerails.settings.claims import GroundingSettings
+from evidencerails.text.vega import Layer, axis, svg
+from evidencerails.verdict.model import VerdictModel
 
 CASES = Path(__file__).with_name("rag_answers.jsonl")
 DATA_CASES = Path(__file__).with_name("data_answers.jsonl")
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "how-good.md"
+PAGE, PICTURE = DOCS / "how-good.md", DOCS / "images" / "budget-curve.svg"
+BUDGETS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+"""Of `max_false_warnings`."""
 
 
 class Outcome(NamedTuple):
@@ -43,6 +48,8 @@ class Outcome(NamedTuple):
     is_blocked: bool
     is_unverified: bool
     score: float
+    is_flagged_anyway: bool
+    """Whatever the score: unverified, or for something else than an unsupported sentence."""
     lexical_overlap: float
     characters: int
 
@@ -66,6 +73,7 @@ def outcomes_of(rows: Sequence[dict[str, Any]], guard: Guard) -> list[Outcome]:
                     report.decision in ("block", "raise"),
                     report.status == "unverified",
                     0.5 if score is None else score,
+                    score is None or any(one.kind != "unsupported_claim" for one in report.findings),
                     len(terms & content_terms(evidence)) / max(1, len(terms)),
                     len(case["answer"]),
                 )
@@ -96,8 +104,49 @@ def example(outcomes: Sequence[Outcome], is_flagged: bool) -> list[str]:
     return [f"- {word}: \u201c{' '.join(case['answer'].split())}\u201d{why}"]
 
 
+class Budget(NamedTuple):
+    """What a share of correct answers that may be flagged gives."""
+
+    max_false_warnings: float
+    right_flagged: float
+    wrong_caught: float
+
+
+def budgets_of(outcomes: Sequence[Outcome], model: VerdictModel) -> list[Budget]:
+    """The thresholds of several budgets on answers that were read once."""
+    found = []
+    for allowed in BUDGETS:
+        flags = [one.is_flagged_anyway or one.score >= model.warn_from(allowed) for one in outcomes]
+        sides = (
+            [flag for flag, one in zip(flags, outcomes, strict=True) if one.is_right is side] for side in (True, False)
+        )
+        found.append(Budget(allowed, *(sum(side) / len(side) for side in sides)))
+    return found
+
+
+def draw(curves: Mapping[str, Sequence[Budget]]) -> None:
+    """What is caught over what is flagged wrongly, a line for each set."""
+    encoding = {
+        "x": axis("right_flagged", "right answers flagged", domain=(0, 0.4), format=".0%"),
+        "y": axis("wrong_caught", "wrong answers caught", domain=(0, 1), format=".0%"),
+        "order": {"field": "max_false_warnings"},
+    }
+    layers = [
+        Layer(name, f"var(--c{n})", {"type": "line", "point": True}, [one._asdict() for one in points], encoding)
+        for n, (name, points) in enumerate(curves.items())
+    ]
+    default = GroundingSettings().max_false_warnings
+    own = [one._asdict() for points in curves.values() for one in points if one.max_false_warnings == default]
+    layers.append(Layer("default", "var(--text)", {"type": "point", "size": 140, "filled": False}, own, encoding))
+    title = "Wrong answers caught over right answers flagged, by max_false_warnings"
+    save_picture(svg(title, layers, width=720, height=380), PICTURE)
+
+
 def write_page(outcomes: Sequence[Outcome], beside_data: Sequence[Outcome]) -> None:
-    """docs/how-good.md: what is caught and what is flagged wrongly, by kind, with examples verbatim."""
+    """docs/how-good.md: what is caught and what is flagged wrongly, by budget and by kind, with examples verbatim."""
+    model = VerdictModel.load()
+    curves = {"beside passages": budgets_of(outcomes, model), "beside data": budgets_of(beside_data, model)}
+    draw(curves)
     right, wrong = ([one for one in outcomes if one.is_right is side] for side in (True, False))
     right_data, wrong_data = ([one for one in beside_data if one.is_right is side] for side in (True, False))
     lines = [
@@ -115,10 +164,22 @@ def write_page(outcomes: Sequence[Outcome], beside_data: Sequence[Outcome]) -> N
         "",
         "`python benchmarks/rag_answers.py` writes this page; its examples are the shortest of each kind.",
         "",
-        "If that is not enough, above all for data, let a large model",
-        "[judge the unsure claims](claims.md#with-a-model), or allow",
-        "more false warnings (`grounding: {max_false_warnings: 0.2}`), which catches more.",
+        "## Choose your budget",
+        "",
+        "`grounding: {max_false_warnings: 0.2}` allows more false warnings and catches more; blocks have their own",
+        "budget, `max_false_blocks`. `evidencerails calibrate` fits both to your own answers. With a large model that",
+        "[judges the unsure claims](claims.md#with-a-model) nearly all errors are caught at hardly any false warnings.",
+        "",
+        "![Wrong answers caught over right answers flagged](images/budget-curve.svg)",
+        "",
+        "| `max_false_warnings` | right flagged | wrong caught | beside data: right flagged | wrong caught |",
+        "|---|---|---|---|---|",
     ]
+    default = GroundingSettings().max_false_warnings
+    for prose, data in zip(*curves.values(), strict=True):
+        shares = (prose.right_flagged, prose.wrong_caught, data.right_flagged, data.wrong_caught)
+        name = f"{prose.max_false_warnings:g}" + (" (default)" if prose.max_false_warnings == default else "")
+        lines.append(" | ".join([f"| {name}", *(f"{share:.0%}" for share in shares)]) + " |")
     for title, some, order in (
         ("Correct answers that are flagged", right, (True, False)),
         ("Wrong answers that are caught, and missed", wrong, (True, False)),

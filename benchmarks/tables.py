@@ -14,6 +14,9 @@ from typing import Any
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = [DOCS / name for name in ("benchmarks.md", "reference/benchmarks.md", "reference/audit.md")]
 
+COLOURS = {"--dim": "#5c6773", "--text": "#30363d", "--line": "#8a94a3", "--c0": "#0b57b0", "--c1": "#b3480b"}
+"""A picture has no style sheet."""
+
 
 def machine() -> dict[str, Any]:
     """Processor, its usable cores, Python, and the load of the machine at this moment."""
@@ -47,3 +50,10 @@ def publish(name: str, rows: Sequence[Sequence[str]], data: dict[str, Any]) -> N
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         page.write_text(marked.sub(lambda match: f"{match[1]}{part}\n{match[2]}", text), encoding="utf-8")
+
+
+def save_picture(picture: str, path: Path) -> None:
+    """Write a chart of `text.vega` as a file."""
+    for name, colour in COLOURS.items():
+        picture = picture.replace(f"var({name})", colour)
+    path.write_text(picture + "\n", encoding="utf-8")
