@@ -3,6 +3,7 @@
 import json
 import re
 
+import made
 import pytest
 from pydantic import ValidationError
 
@@ -20,19 +21,14 @@ def quote() -> Quote:
 
 
 def claim(label: str = "contradicted", text: str = RESPONSE) -> Claim:
-    return Claim(
-        text=text, span=Span.of(text, 0, len(text)), label=label, score=0.9, evidence=(quote(),),
-        reason="passage p1 says otherwise", nli=NliScores(entailment=0.05, neutral=0.05, contradiction=0.9),
-        parts={"entailment": 2.0},
-    )  # fmt: skip
+    nli = NliScores(entailment=0.05, neutral=0.05, contradiction=0.9)
+    own = {"text": text, "span": Span.of(text, 0, len(text)), "label": label, "evidence": (quote(),)}
+    return made.CLAIM.model_copy(update={**own, "nli": nli, "parts": {"entailment": 2.0}})
 
 
 def finding(text: str = RESPONSE) -> Finding:
-    return Finding(
-        kind="unsupported_claim", category="contextual", severity="high", origin="intrinsic",
-        span=Span.of(text, 0, len(text)), reason=f"{text} is wrong", evidence=(quote(),), score=0.9,
-        check="grounding", version="1", label="contradicted",
-    )  # fmt: skip
+    own = {"span": Span.of(text, 0, len(text)), "reason": f"{text} is wrong", "evidence": (quote(),)}
+    return made.FINDING.model_copy(update=own)
 
 
 def report(claims: tuple[Claim, ...] = (), findings: tuple[Finding, ...] = ()) -> Report:

@@ -359,31 +359,23 @@ def test_an_embedding_model_that_cannot_be_downloaded_is_an_error(
 
 
 ONLY_EMBEDDINGS = "rails: {{dialog: {{user_messages: {{embeddings_only: true}}}}, output: {{flows: [{}]}}}}\n"
-THREE_FLAGS = """
-define user ask when the Halden bridge opened
-  "When did the Halden bridge open?"
+FLOW = """
+define user ask {topic}
+  "{question}"
 
-define user ask for the museum
-  "What does a ticket cost?"
-
-define user ask about people
-  "Who runs the travel desk?"
-
-define flow bridge
-  user ask when the Halden bridge opened
-  $check_claims = True
-  bot tell about the bridge
-
-define flow museum
-  user ask for the museum
-  $check_grounding = True
-  bot tell about the museum
-
-define flow people
-  user ask about people
-  $check_logic = True
-  bot tell about people
+define flow {topic}
+  user ask {topic}
+  $check_{flag} = True
+  bot tell about {topic}
 """
+THREE_FLAGS = "".join(
+    FLOW.format(topic=topic, question=question, flag=flag)
+    for topic, question, flag in (
+        ("the bridge", "When did the Halden bridge open?", "claims"),
+        ("the museum", "What does a ticket cost?", "grounding"),
+        ("people", "Who runs the travel desk?", "logic"),
+    )
+)
 
 
 def test_flows_that_are_found_by_likeness_alone_each_prove_their_own_rail(examined: Examined) -> None:
