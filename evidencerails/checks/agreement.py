@@ -205,7 +205,7 @@ def _whole(sample: Sample, samples: Sequence[Sample]) -> Quote:
 
 async def _agrees(statement: str, paragraph: str, context: CheckContext, judge: LlmSession) -> bool:
     messages = context.prompts.render(JUDGE_TASK, statement=statement, paragraph=paragraph)
-    return (await ask(judge, messages, parse_agreement, repair=AGREEMENT_REPAIR)).agrees
+    return await ask(judge, messages, parse_agreement, repair=AGREEMENT_REPAIR)
 
 
 async def _drifting(

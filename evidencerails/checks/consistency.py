@@ -69,10 +69,9 @@ class ConsistencyCheck:
                 return self._unverified(reason)
         if settings.agreement == "judge" and context.judge is None:
             return self._unverified("no_model: agreement by judge needs a model")
-        if not exchange.samples and context.sampler is None:
-            return self._unverified("no_model")
-        if not exchange.samples and context.sampler and context.sampler.unavailable:
-            return self._unverified(context.sampler.unavailable)
+        why = "no_model" if context.sampler is None else context.sampler.unavailable
+        if why and not exchange.samples:
+            return self._unverified(why)
         wanted = await wanted_samples(exchange, context)
         try:
             if exchange.samples:

@@ -145,7 +145,6 @@ async def ask_cached(
     *,
     prompt_version: str,
     repair: str,
-    max_tokens: int | None = None,
     json_schema: dict[str, Any] | None = None,
     is_complete: Callable[[T], bool] = lambda _: True,
 ) -> T:
@@ -159,7 +158,7 @@ async def ask_cached(
         LlmError: the provider failed.
     """
     server: str = getattr(session.client, "server", "")  # two servers may give different models one name
-    parameters = {"temperature": 0.0, "max_tokens": max_tokens, "json_schema": json_schema, "server": server}
+    parameters = {"temperature": 0.0, "json_schema": json_schema, "server": server}
     key = cache_key(session.client.model, prompt_version, messages, parameters)
     kept = await cache.get(key) if cache is not None else None
     if kept is not None:
@@ -178,9 +177,7 @@ async def ask_cached(
         accepted = text
         return parsed
 
-    value = await ask(
-        session, messages, parse_and_remember, repair=repair, max_tokens=max_tokens, json_schema=json_schema
-    )
+    value = await ask(session, messages, parse_and_remember, repair=repair, json_schema=json_schema)
     if cache is not None and is_complete(value):
         await cache.put(key, accepted)
     return value

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 TAKES_SCHEMA = frozenset({"BaseChatOpenAI"})
 """Base classes of models that take OpenAI's `response_format` as it is: langchain-openai's, and all made from them."""
+_NAMES = ("model_name", "model", "deployment_name", "model_id")
+_SERVERS = ("azure_endpoint", "openai_api_base", "anthropic_api_url", "base_url")
 REPLY_TOOL = "reply"
 """Name of the one tool, with the schema as its parameters, that other models are made to call."""
 
@@ -29,7 +31,8 @@ class LangchainClient(AdaptiveClient):
     """
 
     def __init__(self, llm: BaseLanguageModel[Any]) -> None:
-        super().__init__(_name(llm), supports_n="n" in type(llm).model_fields, server=_server(llm))
+        name, server = _first_of(llm, _NAMES), _first_of(llm, _SERVERS)
+        super().__init__(name, supports_n="n" in type(llm).model_fields, server=server)
         self._llm = llm
         self._takes_schema = bool(TAKES_SCHEMA & {cls.__name__ for cls in type(llm).__mro__})
 
@@ -105,12 +108,7 @@ def _usage(result: Any, generations: Sequence[Any]) -> tuple[int, int]:
     return (used["input_tokens"], used["output_tokens"]) if used else (0, 0)
 
 
-def _server(llm: Any) -> str:
-    places = ("azure_endpoint", "openai_api_base", "anthropic_api_url", "base_url")
-    names = (getattr(llm, name, None) for name in places)
-    return next((name for name in names if isinstance(name, str) and name), type(llm).__name__)
-
-
-def _name(llm: Any) -> str:
-    names = (getattr(llm, name, None) for name in ("model_name", "model", "deployment_name", "model_id"))
-    return next((name for name in names if isinstance(name, str) and name), type(llm).__name__)
+def _first_of(llm: Any, fields: Sequence[str]) -> str:
+    """The first of these fields that holds a text; without one the class's name."""
+    found = (getattr(llm, name, None) for name in fields)
+    return next((text for text in found if isinstance(text, str) and text), type(llm).__name__)

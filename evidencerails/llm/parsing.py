@@ -28,12 +28,6 @@ _END_TOKENS = re.compile(r"<\|(?:end|return|im_end|eot_id|endoftext)\|>|</s>")
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n?(.*?)```", re.DOTALL)
 
 
-class Agreement(BaseModel):
-    """Whether a statement agrees with a paragraph: the reply of the task `self_check_hallucination`."""
-
-    agrees: bool
-
-
 class _AgreementReply(BaseModel):
     verdict: str = Field(pattern=r"(?i)^\s*(yes|no)\s*\.?\s*$")
 
@@ -74,20 +68,17 @@ _NEGATION = re.compile(r"\b(?:no|not|nothing|none|never|neither|nor|without|free
 _SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)")
 
 
-def parse_agreement(reply: str) -> Agreement:
-    """The verdict of a reply to "does the statement agree with the paragraph?".
+def parse_agreement(reply: str) -> bool:
+    """True if a reply to "does the statement agree with the paragraph?" says so (task `self_check_hallucination`).
 
     Counts: a reply or its last line that is a bare yes or no (after "Answer:" and the like), a yes or no before a
     punctuation mark at the start, or a JSON object with `verdict`. A reply that says both, or a yes or no whose own
-    explanation says the opposite, does not.
-
-    Raises:
-        LlmReplyError: the reply holds no clear verdict.
+    explanation says the opposite, does not. `LlmReplyError`: the reply holds no clear verdict.
     """
     text = without_reasoning(reply)
     if "{" in text:
-        answer = parse_object(text, _AgreementReply)
-        return Agreement(agrees=answer.verdict.strip(" .").lower() == "yes")
+        answer = _fitted(parse_json(text), _AgreementReply, "the reply's JSON")
+        return answer.verdict.strip(" .").lower() == "yes"
     lines = [line for line in map(_plain, text.splitlines()) if line]
     if not lines:
         raise _unclear(text, "yes or no")
@@ -96,7 +87,7 @@ def parse_agreement(reply: str) -> Agreement:
     is_placed = _VERDICT_LINE.match(lines[0]) or _BARE_LINE.match(lines[-1])
     if verdict is None or not is_placed or _takes_back(lines, verdict):
         raise _unclear(text, "yes or no")
-    return Agreement(agrees=verdict == "yes")
+    return verdict == "yes"
 
 
 def _verdicts_of(lines: Sequence[str]) -> Iterator[str]:
@@ -174,12 +165,6 @@ def _embedded(text: str) -> Iterator[Any]:
             yield value
 
 
-def parse_object(reply: str, model: type[M]) -> M:
-    """The JSON object of a reply as a value of `model`. `LlmReplyError`: there is none, or it does not fit; the message
-    names the fields."""
-    return _fitted(parse_json(reply), model, "the reply's JSON")
-
-
 def _fitted(value: Any, model: type[M], name: str) -> M:
     try:
         return model.model_validate(value)
@@ -254,11 +239,9 @@ async def ask(
     parse: Callable[[str], T],
     *,
     repair: str,
-    temperature: float | None = 0.0,
-    max_tokens: int | None = None,
     json_schema: dict[str, Any] | None = None,
 ) -> T:
-    """Ask a judge, parse its reply, and ask once more if it cannot be read.
+    """Ask a judge at temperature 0, parse its reply, and ask once more if it cannot be read.
 
     Args:
         repair: what the judge is sent after an unreadable reply.
@@ -269,8 +252,7 @@ async def ask(
     """
 
     async def once(prompt: Sequence[Message]) -> str:
-        options = {"temperature": temperature, "max_tokens": max_tokens, "json_schema": json_schema}
-        return (await session.complete(prompt, **options)).completions[0].text  # type: ignore[arg-type]
+        return (await session.complete(prompt, temperature=0.0, json_schema=json_schema)).completions[0].text
 
     reply = ""
     try:

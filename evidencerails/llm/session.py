@@ -151,16 +151,15 @@ class LlmSession:
         *,
         n: int = 1,
         temperature: float | None = None,
-        max_tokens: int | None = None,
         json_schema: dict[str, Any] | None = None,
         requests: Requests = "auto",
     ) -> LlmReply:
         """Ask for `n` completions. Fewer come back if a part of them failed; those without text are left out.
         `BudgetExceededError`: the response's calls, tokens or seconds are spent. `LlmReplyError`: an answer came, but
         no text in it. `LlmError`: the provider failed, also after the retries."""
-        options = {"temperature": temperature, "max_tokens": max_tokens, "json_schema": json_schema}
+        options = {"temperature": temperature, "json_schema": json_schema}
         replies: list[LlmReply] = []
-        if requests == "one" or (n == 1 and requests == "auto") or (self.client.supports_n and requests == "auto"):
+        if requests == "one" or (requests == "auto" and (n == 1 or self.client.supports_n)):
             first = await self._first(messages, n, options, fall_back=requests == "auto")
             replies = [first] if first else []
         missing = n - sum(len(reply.completions) for reply in replies)

@@ -8,15 +8,7 @@ from pydantic import Field
 
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.llm.parsing import list_schema, parse_items
-from evidencerails.measures.asking import (
-    NO_VERDICT,
-    SECOND_LOOK,
-    Answer,
-    Question,
-    Replies,
-    ask_about,
-    judge_for,
-)
+from evidencerails.measures.asking import NO_VERDICT, SECOND_LOOK, Answer, Question, Replies, ask_about, judge_for
 from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of
 from evidencerails.measures.evidence import OBJECTIONS, proof_of
 from evidencerails.report import Label

@@ -72,7 +72,8 @@ def _scores(exchange: Exchange, claims: Sequence[Statement]) -> list[ClaimScore]
     placed = align(exchange.response, exchange.logprobs)
     if placed is None:
         raise UnmeasuredError(OTHER_TEXT)
-    telling = [token for token in placed if _says_something(exchange.response[max(0, token.start) : token.end])]
+    # Without white space and bare marks: which one the model picked says nothing about a fact.
+    telling = [one for one in placed if any(map(str.isalnum, exchange.response[max(0, one.start) : one.end]))]
     ends = [token.end for token in telling]
     return [_score(telling[bisect_right(ends, claim.span.start) :], claim.span) for claim in claims]
 
@@ -85,8 +86,3 @@ def _score(tokens: Sequence[PlacedToken], span: Span) -> ClaimScore:
     mean = math.fsum(values) / len(values)
     details = {"mean_logprob": mean, "min_logprob": min(values), "tokens": len(values)}
     return ClaimScore(score=clipped(1.0 - math.exp(mean)), details=details)
-
-
-def _says_something(text: str) -> bool:
-    """False for white space and bare marks: which one the model picked says nothing about a fact."""
-    return any(character.isalnum() for character in text)

@@ -9,14 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evidencerails.exchange import Exchange
-from evidencerails.measures.base import (
-    ClaimScore,
-    MeasureContext,
-    MeasureResult,
-    Statement,
-    clipped,
-    result_of,
-)
+from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, clipped, result_of
 from evidencerails.measures.samples import samples_for
 
 PSEUDO_COUNT = 1.0

@@ -6,14 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from evidencerails.exchange import Exchange
-from evidencerails.measures.base import (
-    ClaimScore,
-    MeasureContext,
-    MeasureResult,
-    Statement,
-    UnmeasuredError,
-    clipped,
-)
+from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, UnmeasuredError, clipped
 from evidencerails.measures.samples import DECIDES_FROM, relations, samples_for, sentences_of
 
 RESPONSE_LEVEL = "response_level"

@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.errors import EvidencerailsError, reason_of
 from evidencerails.exchange import Exchange
-from evidencerails.mitigation.pieces import (
-    Piece,
-    changes_of,
-    diff_of,
-    is_kept,
-    joined,
-    rewritten,
-    whole,
-    with_flags,
-)
+from evidencerails.mitigation.pieces import Piece, changes_of, diff_of, is_kept, joined, rewritten, whole, with_flags
 from evidencerails.mitigation.rewriting import RewriteRefusedError, refusal, rewrite
 from evidencerails.policy import rule_for
 from evidencerails.report import DECISIONS, Finding, Repair, RepairStatus, Report

@@ -4,17 +4,14 @@ import contextlib
 import time
 
 import pytest
-from pydantic import BaseModel
 
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Message
 from evidencerails.llm.parsing import (
     AGREEMENT_REPAIR,
-    Agreement,
     ask,
     parse_agreement,
     parse_json,
-    parse_object,
     without_reasoning,
 )
 from evidencerails.llm.sampling import clean_sample
@@ -53,7 +50,7 @@ UNCLEAR = [
 
 @pytest.mark.parametrize(("reply", "agrees"), CLEAR)
 def test_a_clear_verdict_is_read(reply: str, agrees: bool) -> None:
-    assert parse_agreement(reply) == Agreement(agrees=agrees)
+    assert parse_agreement(reply) is agrees
 
 
 @pytest.mark.parametrize("reply", UNCLEAR)
@@ -63,6 +60,8 @@ def test_what_is_no_clear_verdict_is_refused(reply: str) -> None:
 
 
 def test_the_error_describes_the_reply_without_repeating_it() -> None:
+    with pytest.raises(LlmReplyError, match="does not fit AgreementReply: verdict: Field required"):
+        parse_agreement('{"agrees": "John Smith"}')
     with pytest.raises(LlmReplyError) as caught:
         parse_agreement("Perhaps the patient John Smith has it.")
     assert str(caught.value) == "expected yes or no, got 38 characters, beginning with 'Perhaps'"
@@ -120,21 +119,10 @@ def test_a_reply_made_to_be_slow_is_read_in_linear_time(piece: str) -> None:
     assert time.process_time() - started < 5.0
 
 
-class Point(BaseModel):
-    x: int
-    y: int
-
-
-def test_an_object_becomes_a_value_and_one_that_does_not_fit_is_refused_with_its_fields() -> None:
-    assert parse_object('{"x": 1, "y": 2}', Point) == Point(x=1, y=2)
-    with pytest.raises(LlmReplyError, match=r"does not fit Point: x: .*integer.*; y: Field required"):
-        parse_object('{"x": "far"}', Point)
-
-
 @pytest.mark.parametrize("first", ["It depends.", ""])
 async def test_one_unreadable_reply_is_repaired(server: ReplayServer, first: str) -> None:
     server.say(first, "yes")
-    assert await ask(_session(server), _QUESTION, parse_agreement, repair=AGREEMENT_REPAIR) == Agreement(agrees=True)
+    assert await ask(_session(server), _QUESTION, parse_agreement, repair=AGREEMENT_REPAIR) is True
     assert [(message["role"], message["content"]) for message in server.requests[1].messages] == [
         ("user", "Does it agree?"),
         *([("assistant", first)] if first else []),

@@ -51,7 +51,7 @@ def session_of(server: ReplayServer, model: str = "replay") -> LlmSession:
 
 def key_of(session: LlmSession) -> str:
     """Where the reply to `asked` is kept."""
-    parameters = {"temperature": 0.0, "max_tokens": None, "json_schema": None, "server": session.client.server}
+    parameters = {"temperature": 0.0, "json_schema": None, "server": session.client.server}
     return cache_key("replay", "1", PROMPT, parameters)
 
 
