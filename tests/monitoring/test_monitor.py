@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,17 @@ def kept(store: Store, passing: list[float]) -> Kept:
     return Kept(store, passing)
 
 
+@pytest.fixture
+def on_sqlite(sqlite_url: str, passing: list[float]) -> Iterator[Kept]:
+    """For what is computed from the rows, wherever they come from."""
+    with Store(StoreSettings(url=sqlite_url), now=lambda: passing[0]) as store:
+        yield Kept(store, passing)
+
+
 @pytest.mark.slow
-def test_a_shift_is_found_and_traced_to_the_change_before_it(kept: Kept) -> None:
-    kept.history((0.1, 250), "new index", (0.1, 50), "prompt v3", (0.4, 100))
-    view = kept.view
+def test_a_shift_is_found_and_traced_to_the_change_before_it(on_sqlite: Kept) -> None:
+    on_sqlite.history((0.1, 250), "new index", (0.1, 50), "prompt v3", (0.4, 100))
+    view = on_sqlite.view
     assert view.cusum.chart is not None and view.cusum.chart.arl0 >= 50_000
     first = view.cusum.shifts[0]
     assert first.direction == "up" and first.change is not None and first.change.description == "prompt v3"
@@ -82,29 +90,29 @@ def test_a_shift_is_found_and_traced_to_the_change_before_it(kept: Kept) -> None
     assert view.worst[0].hallucination_score == max(row.hallucination_score or 0 for row in view.worst)
 
 
-def test_a_regression_names_its_change_and_ends_when_it_is_taken_back(kept: Kept) -> None:
-    kept.history((0.1, 60), "new index", (0.1, 60), "prompt v3", (0.4, 60))
-    (found,) = kept.view.regressions
+def test_a_regression_names_its_change_and_ends_when_it_is_taken_back(on_sqlite: Kept) -> None:
+    on_sqlite.history((0.1, 60), "new index", (0.1, 60), "prompt v3", (0.4, 60))
+    (found,) = on_sqlite.view.regressions
     assert [change.description for change in found.changes] == ["prompt v3"] and not found.is_over
     assert (found.before, found.after) == (pytest.approx(0.1, abs=0.05), pytest.approx(0.4, abs=0.05))
-    (condition,) = kept.conditions("regression")
+    (condition,) = on_sqlite.conditions("regression")
     assert "after 'prompt v3'" in condition.message and condition.key.endswith(str(found.changes[0].id))
-    kept.history("prompt v2 again", (0.1, 200))
-    (found,) = kept.view.regressions
-    assert found.is_over and kept.conditions("regression") == []
+    on_sqlite.history("prompt v2 again", (0.1, 200))
+    (found,) = on_sqlite.view.regressions
+    assert found.is_over and on_sqlite.conditions("regression") == []
 
 
-def test_changes_too_close_to_distinguish_are_named_together(kept: Kept) -> None:
-    kept.history((0.1, 60), "prompt v3", (0.4, 5), "new model", (0.4, 60))
-    (found,) = kept.view.regressions
+def test_changes_too_close_to_distinguish_are_named_together(on_sqlite: Kept) -> None:
+    on_sqlite.history((0.1, 60), "prompt v3", (0.4, 5), "new model", (0.4, 60))
+    (found,) = on_sqlite.view.regressions
     assert [change.description for change in found.changes] == ["prompt v3", "new model"]
-    (condition,) = kept.conditions("regression")
+    (condition,) = on_sqlite.conditions("regression")
     assert any("evidencerails bisect" in step for step in condition.data["recommended"])
 
 
-def test_a_change_without_a_rise_or_with_few_reports_is_no_regression(kept: Kept) -> None:
-    kept.history((0.3, 60), "new index", (0.3, 60), "prompt v3", (0.6, 20))
-    assert kept.view.regressions == () and kept.view.cusum.chart is None  # too few for a chart, too
+def test_a_change_without_a_rise_or_with_few_reports_is_no_regression(on_sqlite: Kept) -> None:
+    on_sqlite.history((0.3, 60), "new index", (0.3, 60), "prompt v3", (0.6, 20))
+    assert on_sqlite.view.regressions == () and on_sqlite.view.cusum.chart is None  # too few for a chart, too
 
 
 def test_of_a_long_history_the_chart_keeps_its_baseline_and_reads_the_newest(kept: Kept) -> None:
@@ -144,9 +152,9 @@ def test_an_exhausted_budget_is_an_alert(kept: Kept) -> None:
     assert any("evidencerails gate" in line for line in condition.data["recommended"])
 
 
-def test_right_answers_spend_no_budget_however_unsure_their_scores(kept: Kept) -> None:
-    kept.put(*[0.35] * 60)
-    budget = kept.view.budget
+def test_right_answers_spend_no_budget_however_unsure_their_scores(on_sqlite: Kept) -> None:
+    on_sqlite.put(*[0.35] * 60)
+    budget = on_sqlite.view.budget
     assert (budget.state, budget.spent, budget.reports) == ("ok", 0.0, 60.0)
 
 
@@ -189,12 +197,12 @@ async def test_the_command_shows_what_a_guard_has_held_back(tmp_path: Path, evid
     assert f"opened: an answer failed the quality gate in the last 1 h; the worst: {bad.id}" in first.out
 
 
-def test_retrieval_quality_is_set_against_the_score(kept: Kept) -> None:
+def test_retrieval_quality_is_set_against_the_score(on_sqlite: Kept) -> None:
     for quality in np.linspace(0.1, 0.9, 30):
         abstention = Abstention(action="answer", parts={"retrieval_quality": float(quality)})
-        kept.store.put(grounded(float(1 - quality), abstention=abstention), exchange())
-    kept.store.flush(10)
-    assert retrieval_correlation(list(queries.summaries(kept.store.engine))) == pytest.approx(-1.0)
+        on_sqlite.store.put(grounded(float(1 - quality), abstention=abstention), exchange())
+    on_sqlite.store.flush(10)
+    assert retrieval_correlation(list(queries.summaries(on_sqlite.store.engine))) == pytest.approx(-1.0)
 
 
 def test_a_change_needs_words(store: Store) -> None:

@@ -66,17 +66,17 @@ def test_each_setting_becomes_the_stricter_of_the_two(
 
 @pytest.mark.slow
 def test_an_exhausted_budget_tightens_the_running_guard_and_recovery_loosens_it(
-    url: str, caplog: pytest.LogCaptureFixture
+    sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    guard = Guard(settings(url, {"max_hallucination_score": 0.05}))
+    guard = Guard(settings(sqlite_url, {"max_hallucination_score": 0.05}))
     assert guard.check_sync(UNSAID, evidence=FACT).decision == "warn"
     assert guard.store is not None and guard.store.flush(30)
-    fill(url, 0.9, 60)
+    fill(sqlite_url, 0.9, 60)
     with caplog.at_level(logging.WARNING, "evidencerails"):
         assert eventually(lambda: guard.settings_in_force is not guard.config)
         found = guard.check_sync(UNSAID, evidence=FACT)
         assert found.decision == "block" and found.decided_by.endswith("; error budget exhausted")
-        fill(url, 0.01, 400)
+        fill(sqlite_url, 0.01, 400)
         assert eventually(lambda: guard.settings_in_force is guard.config)
     assert guard.check_sync(UNSAID, evidence=FACT).decision == "warn"
     assert "the error budget is exhausted" in caplog.text and "has recovered" in caplog.text

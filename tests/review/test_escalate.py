@@ -125,27 +125,28 @@ async def test_a_synchronous_review_withholds_the_answer(desk: ReviewDesk) -> No
     ],
 )
 async def test_a_blocking_review_holds_the_turn_until_it_is_decided(
-    url: str, verdict: str, text: str | None, decision: str, answer: str | None
+    sqlite_url: str, verdict: str, text: str | None, decision: str, answer: str | None
 ) -> None:
-    reviewer = asyncio.create_task(decide_soon(url, verdict, text))
-    made = await escalated(to_a_person(), config(url))
+    reviewer = asyncio.create_task(decide_soon(sqlite_url, verdict, text))
+    made = await escalated(to_a_person(), config(sqlite_url))
     await reviewer
     assert (made.decision, made.answer) == (decision, answer)
     assert (made.review.state, made.review.reviewer) == (verdict, "ann") and made.timings_ms["review"] > 0
-    with Store(StoreSettings(url=url)) as store:
+    with Store(StoreSettings(url=sqlite_url)) as store:
         released = [item for item in ReviewQueue(store).items(state=None) if item.released_at]
     assert len(released) == (decision == "allow")
 
 
-@pytest.mark.parametrize("fallback", ["block", "abstain", "warn", "raise"])
-async def test_nobody_in_time_is_the_fallback(sqlite_url: str, fallback: str) -> None:
-    made = await escalated(to_a_person(), config(sqlite_url, deadlines_s={"blocking": 0.1}, fallback=fallback))
-    assert (made.decision, made.review.state) == (fallback, "expired")
-
-
-async def test_the_fallback_is_never_milder_than_the_decision(sqlite_url: str) -> None:
-    settings = config(sqlite_url, deadlines_s={"blocking": 0.1}, fallback="allow")
-    assert (await escalated(grounded(0.9, decision="warn"), settings)).decision == "warn"
+@pytest.mark.parametrize(
+    ("given", "fallback", "decision"),
+    [
+        *((to_a_person(), fallback, fallback) for fallback in ("block", "abstain", "warn", "raise")),
+        (grounded(0.9, decision="warn"), "allow", "warn"),  # never milder than the decision
+    ],
+)
+async def test_nobody_in_time_is_the_fallback(sqlite_url: str, given: Report, fallback: str, decision: str) -> None:
+    made = await escalated(given, config(sqlite_url, deadlines_s={"blocking": 0.1}, fallback=fallback))
+    assert (made.decision, made.review.state) == (decision, "expired")
 
 
 @pytest.mark.slow
@@ -221,11 +222,11 @@ async def test_an_unverified_answer_goes_to_a_person_if_on_unverified_says_so(sq
     guard.close()
 
 
-async def test_the_whole_way_through_a_guard(sqlite_url: str) -> None:
+async def test_the_whole_way_through_a_guard(url: str) -> None:
     policy = {"when": {"label": "contradicted"}, "then": "escalate"}
-    store: dict[str, Any] = {"store": {"url": sqlite_url}, "escalation": {}}
+    store: dict[str, Any] = {"store": {"url": url}, "escalation": {}}
     guard = Guard({**store, "severity": {"stakes": "high"}, "policies": [policy]})
-    reviewer = asyncio.create_task(decide_soon(sqlite_url, "edited", "Paris is in France."))
+    reviewer = asyncio.create_task(decide_soon(url, "edited", "Paris is in France."))
     made: Report = await guard.check("Paris is in Italy.", evidence="Paris is the capital of France.")
     await reviewer
     assert (made.decision, made.answer) == ("allow", "Paris is in France.")

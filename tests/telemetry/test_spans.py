@@ -177,11 +177,11 @@ def test_a_collector_that_is_away_costs_no_answer() -> None:
 
 
 @pytest.mark.slow
-def test_without_a_provider_opentelemetry_is_not_even_imported() -> None:
+def test_a_check_imports_nothing_of_what_it_does_not_use() -> None:
     code = (
         "import sys\nfrom evidencerails import Guard\n"
         "Guard().check_sync('Rhenium melts at 3186 degrees.', evidence='Rhenium melts at 3186 degrees.')\n"
-        "print([name for name in sys.modules if name.startswith(('opentelemetry', 'prometheus'))])\n"
+        "print([name for name in sys.modules if name.startswith(('opentelemetry', 'prometheus', 'sqlalchemy'))])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr
