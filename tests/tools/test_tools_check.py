@@ -53,13 +53,6 @@ def violations(report: Report) -> list[str | None]:
     return [finding.violation for finding in report.findings]
 
 
-def nested(value: Any) -> Any:
-    """Five thousand objects deep."""
-    for _ in range(5_000):
-        value = {"a": value}
-    return value
-
-
 def test_a_valid_call_is_grounded(settings: dict[str, Any]) -> None:
     report = checked(settings, [call(user_id="usr_1001", reason="spam"), call("ping"), call("send_mail", to="a@b.c")])
     assert (report.status, report.decision, report.reason) == ("grounded", "allow", "all calls valid")
@@ -198,34 +191,23 @@ def test_a_lookup_over_http_is_verified_refuted_or_unverified(server: ReplayServ
 # ---- schemas
 
 
-@pytest.mark.parametrize(
+def nested(value: Any, times: int = 5_000) -> Any:
+    for _ in range(times):
+        value = {"properties": {"a": value}}
+    return value
+
+
+@pytest.mark.parametrize(  # further schemas: tests/structure/test_structure_bad_input.py
     ("schema", "expected"),
     [
-        ({"type": "strin"}, "bad_schema"),
-        ({"type": "object", "properties": []}, "bad_schema"),
         ({"$ref": "https://evil.example/schema.json"}, "never fetched"),
-        ({"properties": {"a": {"$ref": "#/$defs/none"}}}, "unresolved_ref"),
-        ({"$ref": "#"}, "endless_ref"),
         ("not a schema", "bad_schema"),
-        ({"properties": {"a": {"pattern": "("}}}, "bad_schema"),
         ({"properties": {"a": {"pattern": r"^(a|aa|a?a)*(b|c)+$"}}}, "pattern_timeout"),
     ],
 )
 def test_a_schema_that_cannot_be_used_leaves_the_call_unverified(schema: Any, expected: str) -> None:
     report = checked({}, [call("f", a="a" * 60 + "!")], known=[{"name": "f", "parameters": schema}])
     assert report.status == "unverified" and expected in report.reason, report.reason
-
-
-def test_deep_nesting_does_no_harm(settings: dict[str, Any]) -> None:
-    report = checked(settings, [call(filter=nested({"user_id": "usr_1001"}))])
-    assert report.status == "unverified" and "too_deep" in report.reason
-    schema: Any = {"type": "string"}
-    for _ in range(5_000):
-        schema = {"properties": {"a": schema}}
-    report = checked({}, [call("f", a=1)], known=[{"name": "f", "parameters": schema}])
-    assert report.status == "unverified" and "bad_schema" in report.reason
-    note = [call("note", filter=nested(EVIDENCE[0]))]
-    assert Guard().check_sync(tool_calls=note, tools=NOTE, evidence=EVIDENCE).status != "grounded"
 
 
 def test_many_calls_are_counted_and_listed_in_part(settings: dict[str, Any]) -> None:
@@ -241,6 +223,15 @@ def test_many_calls_are_counted_and_listed_in_part(settings: dict[str, Any]) -> 
 
 
 # ---- what is not known
+
+
+def test_deep_nesting_does_no_harm(settings: dict[str, Any]) -> None:
+    report = checked(settings, [call(filter=nested({"user_id": "usr_1001"}))])
+    assert report.status == "unverified" and "too_deep" in report.reason
+    report = checked({}, [call("f", a=1)], known=[{"name": "f", "parameters": nested({"type": "string"})}])
+    assert report.status == "unverified" and "bad_schema" in report.reason
+    note = [call("note", filter=nested(EVIDENCE[0]))]
+    assert Guard().check_sync(tool_calls=note, tools=NOTE, evidence=EVIDENCE).status != "grounded"
 
 
 @pytest.mark.parametrize(
