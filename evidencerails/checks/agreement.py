@@ -149,11 +149,9 @@ def ngram_votes(sentences: Sequence[Span], samples: Sequence[Sample], response: 
     answer has them. Blocks.
     """
     model = UnigramModel([response, *(sample.text for sample in samples)])
-    low, high = model.surprise_of_count(len(samples) + 1), model.surprise_of_count(1)
     rows = []
     for sentence in sentences:
-        content = [w for w in words(clean(sentence.text)) if stems_of(w)]
-        new = [min(1.0, max(0.0, (model.surprise(w) - low) / (high - low))) for w in content]
+        new = [model.novelty(model.surprise(word)) for word in words(clean(sentence.text)) if stems_of(word)]
         drift = sum(new) / len(new) if new else 0.0
         rows.append([Vote(drift, drift)] * len(samples))
     return Votes(rows, "ngram")

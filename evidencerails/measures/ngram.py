@@ -36,15 +36,21 @@ class UnigramModel:
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._counts: Counter[str] = Counter(word for text in texts for word in words(text))
+        given = list(texts)
+        self._counts: Counter[str] = Counter(word for text in given for word in words(text))
         self._total = sum(self._counts.values()) + PSEUDO_COUNT * (len(self._counts) + 1)
+        self._low, self._high = self._of_count(len(given)), self._of_count(1)
 
     def surprise(self, word: str) -> float:
         """-log p of one lower-cased word, in nats."""
-        return self.surprise_of_count(self._counts[word])
+        return self._of_count(self._counts[word])
 
-    def surprise_of_count(self, count: int) -> float:
-        """-log p of a word that was counted so often."""
+    def novelty(self, surprise: float) -> float:
+        """The surprise in [0, 1]: 0 if it is as low as for a word that is once in every text, 1 if it is as high as for
+        one that only one of them has."""
+        return clipped((surprise - self._low) / (self._high - self._low))
+
+    def _of_count(self, count: int) -> float:
         return -math.log((count + PSEUDO_COUNT) / self._total)
 
     def surprises(self, text: str) -> Surprise | None:
@@ -57,8 +63,7 @@ class NgramMeasure:
     """SelfCheckGPT's unigram variant: a word that is in the response but hardly in the samples is suspicious.
 
     The published score, Max(-log p), the stronger one in the paper's table 2, has no upper bound and rises with the
-    length of the samples; it is in the details. The score is linear in it: 0 where it is as low as for a word that is
-    once in every text, 1 where it is as high as for a word that only this claim has.
+    length of the samples; it is in the details. The score is its novelty.
     """
 
     name = "ngram"
@@ -72,14 +77,13 @@ class NgramMeasure:
 
 def _scores(response: str, samples: Sequence[str], claims: Sequence[Statement]) -> list[ClaimScore]:
     model = UnigramModel([response, *samples])
-    low, high = model.surprise_of_count(len(samples) + 1), model.surprise_of_count(1)
     scores = []
     for found in (model.surprises(claim.span.text) for claim in claims):
         if found is None:
             scores.append(ClaimScore(reason="no_words"))
             continue
         details = {"max_neg_logprob": found.maximum, "avg_neg_logprob": found.average, "word": found.word}
-        scores.append(ClaimScore(score=clipped((found.maximum - low) / (high - low)), details=details))
+        scores.append(ClaimScore(score=model.novelty(found.maximum), details=details))
     return scores
 
 
