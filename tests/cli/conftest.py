@@ -1,4 +1,4 @@
-from commands import evidencerails, process, start_process
+from commands import evidencerails, process
 from parsed_once import colang_is_parsed_once
 
-__all__ = ["colang_is_parsed_once", "evidencerails", "process", "start_process"]
+__all__ = ["colang_is_parsed_once", "evidencerails", "process"]
