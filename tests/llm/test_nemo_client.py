@@ -68,7 +68,7 @@ def make_rails(server: ReplayServer, **parameters: Any) -> LLMRails:
 
 
 def draw_in_turn(
-    rails: LLMRails, settings: ConsistencySettings, k: int = 2, usages: list[LlmUsage] | None = None
+    rails: LLMRails, settings: ConsistencySettings, usages: list[LlmUsage] | None = None
 ) -> list[tuple[str, ...]]:
     """Register the drawing action; what it drew is in the list after the turn."""
     drawn: list[tuple[str, ...]] = []
@@ -76,7 +76,7 @@ def draw_in_turn(
     async def draw_samples(llm: Any = None, **_: Any) -> RailOutcome:
         session = LlmSession.of(as_client(llm), LlmSettings())
         sampler = Sampler(session, PROMPT, settings)
-        drawn.append(tuple(sample.text for sample in await sampler.draw(k)))
+        drawn.append(tuple(sample.text for sample in await sampler.draw(2)))
         if session is not None and usages is not None:
             usages.append(session.usage())
         return RailOutcome.allow()
@@ -90,12 +90,22 @@ async def ask(rails: LLMRails) -> str:
     return str(answer["content"])
 
 
-async def test_samples_come_in_one_request_with_the_settings_of_the_app(server: ReplayServer) -> None:
+async def test_samples_come_in_one_request_with_the_settings_of_the_app_and_stand_in_explain(
+    server: ReplayServer,
+) -> None:
     rails = make_rails(server, default_headers={"x-team": "blue"}, top_p=0.9)
     drawn = draw_in_turn(rails, ConsistencySettings())
-    server.say("In Paris.", ["In Lyon.", "In Nice."])
+    server.reply("In Paris.", times=1, usage=(10, 3))
+    server.reply(["In Lyon.", "In Nice."], times=1, usage=(11, 6))
     assert await ask(rails) == "In Paris."
     assert drawn == [("In Lyon.", "In Nice.")]
+    calls = rails.explain().llm_calls
+    assert [(call.task, call.prompt_tokens, call.completion_tokens) for call in calls] == [
+        ("general", 10, 3),
+        ("self_check_hallucination", 11, 6),
+    ]
+    assert calls[1].completion == "In Lyon.\n---\nIn Nice."
+    assert calls[1].duration is not None and calls[1].llm_model_name == "replay"
     assert len(server.requests) == 2
     sampling = server.requests[1]
     assert sampling.body == {
@@ -107,21 +117,6 @@ async def test_samples_come_in_one_request_with_the_settings_of_the_app(server: 
     }
     assert sampling.headers["authorization"] == "Bearer key-1"
     assert sampling.headers["x-team"] == "blue"
-
-
-async def test_the_calls_stand_in_explain_and_leave_the_turn_alone(server: ReplayServer) -> None:
-    rails = make_rails(server)
-    draw_in_turn(rails, ConsistencySettings())
-    server.reply("In Paris.", times=1, usage=(10, 3))
-    server.reply(["In Lyon.", "In Nice."], times=1, usage=(11, 6))
-    await ask(rails)
-    calls = rails.explain().llm_calls
-    assert [(call.task, call.prompt_tokens, call.completion_tokens) for call in calls] == [
-        ("general", 10, 3),
-        ("self_check_hallucination", 11, 6),
-    ]
-    assert calls[1].completion == "In Lyon.\n---\nIn Nice."
-    assert calls[1].duration is not None and calls[1].llm_model_name == "replay"
 
 
 async def test_a_model_of_azure_is_asked_at_its_deployment_with_its_key(server: ReplayServer) -> None:
