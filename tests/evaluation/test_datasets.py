@@ -156,23 +156,12 @@ def test_an_unknown_name_shows_the_nearest() -> None:
         Dataset.open("rows.jsonl")
 
 
-def test_own_shape(tmp_path: Path) -> None:
-    record = {
-        "id": "x", "dataset": "mine", "prompt": "Q?", "evidence": ["E."], "response": "One. Two.", "samples": ["S."],
-        "sentences": [{"text": "One.", "supported": True}, {"text": "Two.", "supported": False}],
-        "spans": [[5, 9]], "grade": 0.5,
-    }  # fmt: skip
-    (tmp_path / "mine.jsonl.gz").write_bytes(gzip.compress(lines(record).encode()))
-    (row,) = Dataset.open(str(tmp_path / "mine.jsonl.gz")).rows()
-    assert row.hallucinated is True  # from its sentences
-    assert (row.spans, row.samples, row.grade) == (((5, 9),), ("S.",), 0.5)
-
-
-def test_own_shape_as_csv_and_parquet(tmp_path: Path) -> None:
+def test_own_shape_in_each_format(tmp_path: Path) -> None:
     records = [
         {"id": "1", "response": "It opened in 1932.", "hallucinated": False, "evidence": ["Opened in 1932.", "Yes."]},
         {"id": "2", "response": "It opened in 1911.", "hallucinated": True, "evidence": ["Opened in 1932."]},
     ]
+    (tmp_path / "mine.jsonl.gz").write_bytes(gzip.compress(lines(*records).encode()))
     with (tmp_path / "mine.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(records[0])
@@ -180,11 +169,20 @@ def test_own_shape_as_csv_and_parquet(tmp_path: Path) -> None:
         writer.writerow(["3", "one cell too few"])
     pyarrow = needs("pyarrow")
     needs("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(records), tmp_path / "mine.parquet")
-    for name, malformed in (("mine.csv", 1), ("mine.parquet", 0)):
+    for name, malformed in (("mine.jsonl.gz", 0), ("mine.csv", 1), ("mine.parquet", 0)):
         dataset = Dataset.open(str(tmp_path / name))
         found = [(r.id, r.response, r.hallucinated, list(r.evidence)) for r in dataset.rows()]
         assert found == [tuple(record.values()) for record in records]
         assert dataset.problems.malformed == malformed
+
+
+def test_what_a_row_may_have_besides(tmp_path: Path) -> None:
+    sentences = [{"text": "One.", "supported": True}, {"text": "Two.", "supported": False}]
+    record = {"response": "One. Two.", "sentences": sentences, "samples": ["S."], "spans": [[5, 9]], "grade": 0.5}
+    (tmp_path / "mine.jsonl").write_text(lines(record))
+    (row,) = Dataset.open(str(tmp_path / "mine.jsonl")).rows()
+    assert row.hallucinated is True  # from its sentences
+    assert (row.spans, row.samples, row.grade) == (((5, 9),), ("S.",), 0.5)
 
 
 def test_bad_rows_are_counted_with_their_place_and_the_rest_is_read(tmp_path: Path) -> None:

@@ -114,18 +114,10 @@ def test_baselines_by_hand() -> None:
     assert results.best_direction([1, 0], [1.0, 5.0]).tolist() == [-1.0, -5.0]
 
 
-def test_mcnemar_by_hand() -> None:
-    # right on rows: first 0,1; second 0,2,3,4,5,6 -> only first 1, only second 5; two-sided exact p = 2 * 7/64
-    labels = "1111111"
-    first, second = outcomes("hhggggg", labels), outcomes("hghhhhh", labels)
-    found = comparison(verdicts_of(first, "m"), verdicts_of(second, "m"), ("a", "b"))
-    assert (found["rows"], found["only_first_right"], found["only_second_right"]) == (7, 1, 5)
-    assert found["p_mcnemar"] == pytest.approx(2 * 7 / 64)
-    assert found["differences"]["auroc"]["value"] is None  # one class
-    assert found["differences"]["f1"]["value"] == pytest.approx(12 / 13 - 4 / 9)
-
-
-def test_a_run_against_itself_has_no_p_value() -> None:
-    same = verdicts_of(outcomes("hgu", "101"), "m")
+def test_a_run_against_itself_has_no_p_value_and_one_class_no_area() -> None:
+    same = verdicts_of(outcomes("hgu", "111"), "m")
     found = comparison(same, same, ("a", "a"))
     assert found["p_mcnemar"] is None and found["differences"]["f1"]["value"] == 0.0
+    assert found["differences"]["auroc"]["value"] is None
+    found = comparison(same, verdicts_of(outcomes("ghh", "111"), "m"), ("a", "b"))
+    assert (found["only_first_right"], found["only_second_right"], found["p_mcnemar"]) == (1, 2, 1.0)

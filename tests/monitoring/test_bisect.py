@@ -78,14 +78,14 @@ def model() -> Iterator[ReplayServer]:
 def test_apps_answer_questions_themselves_and_leave_no_trace(
     tmp_path: Path, model: ReplayServer, evidencerails: Run
 ) -> None:
-    folders = [tmp_path / name for name in ("a", "b", "c")]
-    for folder, name in zip(folders, ("old", "old", "new"), strict=True):
+    folders = [tmp_path / name for name in ("old", "new")]
+    for folder in folders:
         folder.mkdir()
-        text = APP.format(model=name, url=model.base_url, folder=tmp_path)
+        text = APP.format(model=folder.name, url=model.base_url, folder=tmp_path)
         (folder / "config.yml").write_text(text, encoding="utf-8")
     rows = [{"prompt": text, "evidence": FACT} for text in ("How long do refunds take?", "When is money back?")]
     done = evidencerails("bisect", rows_file(tmp_path, rows), *folders)
-    assert done.code == 1 and done.out.startswith(f"first bad: {folders[2]}")
+    assert done.code == 1 and done.out.startswith(f"first bad: {folders[1]}")
     assert not (tmp_path / "real.db").exists()
 
 

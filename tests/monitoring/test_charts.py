@@ -36,9 +36,7 @@ def test_the_threshold_keeps_the_wanted_run_length() -> None:
     found = threshold_for(below, 0.5, 930.0)
     assert found == pytest.approx(5.0, abs=0.01)
     assert average_run_length(below, 0.5, found) >= 930.0
-
-
-def test_a_reference_below_the_mean_has_no_threshold() -> None:
+    # none if the reference is below the mean
     with pytest.raises(ValueError, match="alarms too soon with any threshold"):
         threshold_for(norm(1.0, 0.1).cdf, 0.5, 1e6)
 
@@ -46,19 +44,14 @@ def test_a_reference_below_the_mean_has_no_threshold() -> None:
 def test_theory_agrees_with_simulation_for_scores_that_accumulate_at_both_ends() -> None:
     generator = np.random.default_rng(20261121)
     scores = np.where(generator.random(4000) < 0.15, generator.beta(8, 2, 4000), generator.beta(1, 12, 4000))
-    below, reference, threshold = empirical(scores), float(scores.mean()) + 0.05, 2.0
-    lengths = [_run_length(generator.choice(scores, 20_000), reference, threshold) for _ in range(300)]
-    expected = average_run_length(below, reference, threshold)
+    reference, threshold = float(scores.mean()) + 0.05, 2.0
+    chart = Chart(reference, slack=0.0, threshold_up=threshold, threshold_down=np.inf, arl0=0, arl1=0)
+    lengths = []
+    for _ in range(300):
+        cusum, series = Cusum(chart), generator.choice(scores, 20_000)
+        lengths.append(next(place for place, score in enumerate(series, start=1) if cusum.add(score)))
+    expected = average_run_length(empirical(scores), reference, threshold)
     assert np.mean(lengths) == pytest.approx(expected, rel=0.2)  # 3 standard errors of a geometric-like length
-
-
-def _run_length(series: np.ndarray, reference: float, threshold: float) -> int:
-    statistic = 0.0
-    for place, score in enumerate(series, start=1):
-        statistic = max(0.0, statistic + score - reference)
-        if statistic > threshold:
-            return place
-    return len(series)
 
 
 CHART = Chart(baseline=0.1, slack=0.05, threshold_up=0.6, threshold_down=0.6, arl0=0, arl1=0)

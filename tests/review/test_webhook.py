@@ -11,6 +11,7 @@ from made import exchange, report
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from stub import Received, Stub, serving
 
+from evidencerails import Guard
 from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError
 from evidencerails.operations.monitoring.alerts import Condition, notify
@@ -80,12 +81,10 @@ def test_a_new_review_calls_the_webhook_signed_and_without_text(sqlite_url: str,
 
 
 @pytest.mark.parametrize(("secret", "reason"), [("", "is not set"), ("s3cret!", "is no secret")])
-def test_a_secret_that_cannot_sign_is_a_settings_error(
-    monkeypatch: pytest.MonkeyPatch, secret: str, reason: str
-) -> None:
+def test_a_secret_that_cannot_sign_stops_the_guard(monkeypatch: pytest.MonkeyPatch, secret: str, reason: str) -> None:
     monkeypatch.setenv("HOOK_SECRET", secret)
     with pytest.raises(SettingsError, match=reason):
-        notifier("https://example.org")
+        Guard({"escalation": {"webhook": {"url": "https://example.com/", "secret_env": "HOOK_SECRET"}}})
 
 
 @pytest.mark.parametrize(
