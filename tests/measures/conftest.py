@@ -6,43 +6,29 @@ from typing import Any
 import pytest
 from scoring_tools import MakeContext, Row, TableNli
 
+from evidencerails import Exchange, Guard
 from evidencerails.checks.base import CheckContext
-from evidencerails.config import GuardConfig
-from evidencerails.exchange import Message
-from evidencerails.llm.cache import cache_from_settings
-from evidencerails.llm.prompts import PromptLibrary
-from evidencerails.llm.sampling import Sampler
-from evidencerails.llm.session import LlmSession, client_from_settings
-from evidencerails.nli.service import ExchangeNli, NliService
 from evidencerails.testing import ReplayServer
 
 
 @pytest.fixture
 def make_context() -> Iterator[MakeContext]:
-    """Makes a context: `rows` is what the NLI model knows, `server` answers for the LLM, the rest are settings."""
-    services: list[NliService] = []
+    """Makes a guard's context: `rows` is what its NLI model knows, `server` answers for its LLM; the rest: settings."""
+    guards: list[Guard] = []
 
     def make(
         rows: Mapping[tuple[str, str], Row] | None = None,
         server: ReplayServer | None = None,
-        prompt: str = "",
+        prompt: str | None = None,
         nli_languages: tuple[str, ...] = ("*",),
         **settings: Any,
     ) -> CheckContext:
-        endpoint = {"base_url": server.base_url, "model": "replay", "max_retries": 0} if server else {}
-        config = GuardConfig.load({**settings, "llm": {**endpoint, **settings.get("llm", {})}})
-        session = LlmSession.of(client_from_settings(config.llm), config.llm)
-        services.append(NliService(TableNli(rows or {}, nli_languages)))
-        messages = (Message(role="user", content=prompt),) if prompt else ()
-        return CheckContext(
-            config=config,
-            nli=ExchangeNli(services[-1]),
-            prompts=PromptLibrary.load(),
-            llm=session,
-            sampler=Sampler(session, messages, config.consistency),
-            cache=cache_from_settings(config.llm.cache),
-        )
+        if server:
+            endpoint = {"base_url": server.base_url, "model": "replay", "api_key": "none", "max_retries": 0}
+            settings["llm"] = {**endpoint, **settings.get("llm", {})}
+        guards.append(Guard(settings, nli=TableNli(rows or {}, nli_languages)))
+        return guards[-1].context(Exchange.of("", prompt=prompt))[0]
 
     yield make
-    for service in services:
-        service.close()
+    for guard in guards:
+        guard.close()

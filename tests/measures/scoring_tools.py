@@ -7,7 +7,7 @@ import numpy as np
 from scripted_nli import Row, ScriptedNli
 
 from evidencerails.checks.base import CheckContext
-from evidencerails.exchange import Exchange, Span
+from evidencerails.exchange import Span
 from evidencerails.report import Claim
 
 NEUTRAL = (0.1, 0.8, 0.1)
@@ -47,8 +47,3 @@ def claims_of(response: str, *texts: str) -> list[Claim]:
     """Claims with the spans of these parts of the response."""
     places = [(response.index(text), text) for text in texts]
     return [Claim(text=text, span=Span.of(response, at, at + len(text)), label="supported") for at, text in places]
-
-
-def exchange_of(response: str, **fields: Any) -> Exchange:
-    """An exchange in the shapes users have."""
-    return Exchange.of(response, **fields)

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from scoring_tools import MakeContext, Row, claims_of, exchange_of
+from scoring_tools import MakeContext, Row, claims_of
 
 from evidencerails.exchange import Exchange
 from evidencerails.measures.base import MeasureContext, MeasureResult
@@ -24,7 +24,7 @@ ROWS: dict[tuple[str, str], Row] = {
     (EVIDENCE, ABSENT): (0.02, 0.96, 0.02),
     (EVIDENCE, WRONG): (0.02, 0.03, 0.95),
 }
-EXCHANGE = exchange_of(RESPONSE, evidence=EVIDENCE)
+EXCHANGE = Exchange.of(RESPONSE, evidence=EVIDENCE)
 
 
 async def cascade(context: MeasureContext, *texts: str, exchange: Exchange = EXCHANGE) -> tuple[MeasureResult, ...]:
@@ -71,7 +71,7 @@ async def test_forty_claims_of_which_five_are_unsure_save_one_of_two_calls(
     texts = [f"Fact number {n} holds." for n in range(40)]
     rows = {(EVIDENCE, text): BETWEEN if n < 5 else SUPPORTED for n, text in enumerate(texts)}
     server.default(nothing_said)
-    exchange, context = exchange_of(" ".join(texts), evidence=EVIDENCE), make_context(rows, server)
+    exchange, context = Exchange.of(" ".join(texts), evidence=EVIDENCE), make_context(rows, server)
     _, judge = await cascade(context, *texts, exchange=exchange)
     assert context.llm is not None
     assert (len(server.requests), context.llm.usage().saved_calls) == (1, 1)
@@ -94,7 +94,7 @@ async def test_what_no_local_measure_could_score_goes_to_the_judge(
     response = "Der Turm wurde im Jahr 1889 in Paris gebaut und ist seitdem das Wahrzeichen der Stadt."
     server.default(nothing_said)
     context = make_context(None, server, nli_languages=("en",))
-    _, judge = await cascade(context, response, exchange=exchange_of(response, evidence="La tour fut achevée en 1889."))
+    _, judge = await cascade(context, response, exchange=Exchange.of(response, evidence="La tour fut achevée en 1889."))
     assert judge.claims[0].score == 0.75
 
 

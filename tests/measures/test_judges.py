@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from scoring_tools import MakeContext, claims_of, exchange_of
+from scoring_tools import MakeContext, claims_of
 
+from evidencerails.exchange import Exchange
 from evidencerails.measures.base import MeasureResult, run_measure
 from evidencerails.measures.judge import JudgeMeasure
 from evidencerails.measures.qa import QaMeasure
@@ -32,7 +33,7 @@ def judged(make_context: MakeContext, server: ReplayServer) -> Judged:
 
     async def run(*texts: str, measure: Any = None, evidence: Any = EVIDENCE, **settings: Any) -> MeasureResult:
         response = " ".join(texts)
-        exchange = exchange_of(response, evidence=evidence)
+        exchange = Exchange.of(response, evidence=evidence)
         context = make_context(server=server, **settings)
         return await run_measure(measure or JudgeMeasure(), exchange, claims_of(response, *texts), context)
 
@@ -169,7 +170,7 @@ async def test_one_repair_is_tried(judged: Judged, server: ReplayServer) -> None
 async def test_without_a_model_evidence_or_claims_nobody_is_asked(
     judged: Judged, make_context: MakeContext, server: ReplayServer, measure: Any
 ) -> None:
-    found = await run_measure(measure, exchange_of(TRUE, evidence=EVIDENCE), claims_of(TRUE, TRUE), make_context())
+    found = await run_measure(measure, Exchange.of(TRUE, evidence=EVIDENCE), claims_of(TRUE, TRUE), make_context())
     results = [found, await judged(TRUE, measure=measure, evidence=None), await judged(measure=measure)]
     assert [(one.score, one.reason) for one in results] == [
         (None, "no_model"), (None, "no_evidence"), (None, "no_claims")

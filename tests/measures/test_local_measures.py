@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scoring_tools import MakeContext, Row, TableEncoder, claims_of, exchange_of
+from scoring_tools import MakeContext, Row, TableEncoder, claims_of
 
-from evidencerails.exchange import TokenLogprob
+from evidencerails.exchange import Exchange, TokenLogprob
 from evidencerails.measures.base import MeasureResult, run_measure
 from evidencerails.measures.logprobs import LogprobsMeasure, PlacedToken, align
 from evidencerails.measures.ngram import NgramMeasure, words
@@ -32,7 +32,7 @@ def scored(make_context: MakeContext) -> Scored:
         measure: Any, response: str, *texts: str, rows: Any = None, context: Any = None, **fields: Any
     ) -> MeasureResult:
         own = context or make_context(rows)
-        return await run_measure(measure, exchange_of(response, **fields), claims_of(response, *texts), own)
+        return await run_measure(measure, Exchange.of(response, **fields), claims_of(response, *texts), own)
 
     return run
 
@@ -85,7 +85,7 @@ async def test_no_claims_is_no_score(scored: Scored, measure: Any) -> None:
 
 
 async def test_samples_are_drawn_once_where_none_are_given(make_context: MakeContext, server: ReplayServer) -> None:
-    measure, exchange, claims = EmbeddingMeasure(TableEncoder(VECTORS)), exchange_of(PAINTS), claims_of(PAINTS, PAINTS)
+    measure, exchange, claims = EmbeddingMeasure(TableEncoder(VECTORS)), Exchange.of(PAINTS), claims_of(PAINTS, PAINTS)
     assert (await run_measure(measure, exchange, claims, make_context(server=server))).reason == "no_prompt"
     server.say(["Ann swims.", PAINTS])
     context = make_context(server=server, prompt="What does Ann do?")

@@ -5,9 +5,10 @@ from typing import Any, get_args
 
 import pytest
 from pydantic import ValidationError
-from scoring_tools import MakeContext, claims_of, exchange_of
+from scoring_tools import MakeContext, claims_of
 
 from evidencerails.errors import LlmTimeoutError, SettingsError, reason_of
+from evidencerails.exchange import Exchange
 from evidencerails.measures.base import ClaimScore, MeasureResult, result_of, run_measures
 from evidencerails.measures.ngram import NgramMeasure
 from evidencerails.measures.registry import CLASSES, get_measure, get_measures
@@ -62,7 +63,7 @@ def test_the_response_is_as_bad_as_its_worst_claim(
 async def test_an_error_becomes_a_result_without_scores_and_takes_no_other_with_it(
     make_context: MakeContext, error: Exception
 ) -> None:
-    exchange, claims = exchange_of("A. B.", samples=["A."]), claims_of("A. B.", "A.", "B.")
+    exchange, claims = Exchange.of("A. B.", samples=["A."]), claims_of("A. B.", "A.", "B.")
     failed, ran = await run_measures((Failing(error), NgramMeasure()), exchange, claims, make_context())
     assert (failed.score, [claim.score for claim in failed.claims], ran.ran) == (None, [None, None], True)
     assert failed.reason == f"measure_failed: {reason_of(error)}"
