@@ -49,16 +49,15 @@ async def test_a_contradiction_carries_the_sentence_that_decided(guard: Make) ->
     assert report.decision == "block"
 
 
-async def test_what_is_neutral_is_absent_and_never_clean(guard: Make) -> None:
-    report = await grounding(guard, "The pope lives in Rome.", evidence=[TOWER])
+@pytest.mark.parametrize(
+    ("response", "category"),
+    [("The pope lives in Rome.", "confabulatory"), ("Visitors usually enjoy a lovely breakfast there.", "contextual")],
+)
+async def test_what_is_neutral_is_absent_and_never_clean(guard: Make, response: str, category: str) -> None:
+    report = await grounding(guard, response, evidence=[TOWER])
     (finding,) = report.findings
-    assert (finding.label, finding.origin, finding.category) == ("absent", "extrinsic", "confabulatory")
+    assert (finding.label, finding.origin, finding.category) == ("absent", "extrinsic", category)
     assert report.decision == "warn" and (report.hallucination_score or 0) > 0.5
-
-
-async def test_an_absent_claim_without_specifics_is_contextual(guard: Make) -> None:
-    report = await grounding(guard, "Visitors usually enjoy a lovely breakfast there.", evidence=[TOWER])
-    assert report.findings[0].category == "contextual"
 
 
 @pytest.mark.parametrize(("response", "evidence"), [("I'm sorry, I don't know.", None), ("", TOWER), ("\x00", TOWER)])

@@ -23,39 +23,25 @@ def server() -> Iterator[ReplayServer]:
 
 
 def quoting(premise: str, _: str) -> Any:
-    """A rule of a backend whose errors repeat their input."""
     raise OSError(f"cannot tokenize {premise!r}")
 
 
-def _nli(_: ReplayServer) -> Report:
-    return Guard(nli=ScriptedNli(quoting)).check_sync(ANSWER, evidence=SECRET)
+SAMPLES = {"checks": ["consistency"]}, {"prompt": f"Say it: {SECRET}"}
+FAILURES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "samples": SAMPLES,
+    "judge": ({"checks": ["claims"], "claims": {"classifier": "llm", "extractor": "llm"}}, {"evidence": SECRET}),
+    "measure": ({"checks": ["claims"], "scoring": {"measures": ["judge"]}, "claims": {"classifier": "offline"}},
+                {"evidence": SECRET}),
+    "agreement": ({"checks": ["consistency"], "consistency": {"agreement": "judge"}},
+                  {"prompt": "Which?", "samples": [SECRET]}),
+    "nli": ({}, {"evidence": SECRET}),
+}  # fmt: skip
+"""Settings and arguments by what fails; the backend's errors repeat their input."""
 
 
-def _samples(server: ReplayServer) -> Report:
-    return _guard(server, {"checks": ["consistency"]}).check_sync(ANSWER, prompt=f"Say it: {SECRET}")
-
-
-def _judge(server: ReplayServer) -> Report:
-    settings = {"checks": ["claims"], "claims": {"classifier": "llm", "extractor": "llm"}}
-    return _guard(server, settings).check_sync(ANSWER, evidence=SECRET)
-
-
-def _measure(server: ReplayServer) -> Report:
-    settings = {"checks": ["claims"], "scoring": {"measures": ["judge"]}, "claims": {"classifier": "offline"}}
-    return _guard(server, settings).check_sync(ANSWER, evidence=SECRET)
-
-
-def _agreement(server: ReplayServer) -> Report:
-    guard = _guard(server, {"checks": ["consistency"], "consistency": {"agreement": "judge"}})
-    return guard.check_sync(ANSWER, prompt="Which?", samples=[SECRET])
-
-
-def _guard(server: ReplayServer, settings: dict[str, Any]) -> Guard:
+def report_of(server: ReplayServer, settings: dict[str, Any], arguments: dict[str, Any], **parts: Any) -> Report:
     llm = {"model": "m", "base_url": server.base_url, "api_key": "k", "max_retries": 0}
-    return Guard({**settings, "llm": llm})
-
-
-FAILURES = {"nli": _nli, "samples": _samples, "judge": _judge, "measure": _measure, "agreement": _agreement}
+    return Guard({**settings, "llm": llm}, **parts).check_sync(ANSWER, **arguments)
 
 
 @pytest.mark.parametrize("failure", FAILURES)
@@ -64,7 +50,8 @@ def test_external_text_stays_inside_unless_exposed(
 ) -> None:
     # The HTTP clients' own debug logs hold whole requests; they are not ours and off by default.
     with caplog.at_level(logging.DEBUG, logger="evidencerails"):
-        report = FAILURES[failure](server)
+        parts = {"nli": ScriptedNli(quoting)} if failure == "nli" else {}
+        report = report_of(server, *FAILURES[failure], **parts)
     assert "Quorzyn" in report.model_dump_json(), "the report of the process itself keeps everything"
     hidden = report.plain(expose_evidence=False)
     assert "Quorzyn" not in json.dumps(hidden)
@@ -77,7 +64,7 @@ def test_external_text_stays_inside_unless_exposed(
 
 
 def test_what_a_provider_failed_with_is_still_reported(server: ReplayServer) -> None:
-    reason = _samples(server).plain(expose_evidence=False)["reason"]
+    reason = report_of(server, *SAMPLES).plain(expose_evidence=False)["reason"]
     assert reason == "no_samples: LlmError: model 'm' failed: BadRequestError, status 400"
 
 

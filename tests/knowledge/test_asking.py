@@ -82,30 +82,27 @@ async def test_the_budget_bounds_the_time_and_what_it_does_not_reach_is_unverifi
     assert len(asked) <= CONCURRENT_LOOKUPS
 
 
+class Own:
+    """A source of the user's own, whose search for near values fails."""
+
+    name, priority, is_complete = "own", 1, True
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    async def lookup(self, _: Lookup) -> Any:
+        return self.answer
+
+    async def near(self, _: Lookup) -> Any:
+        raise OSError
+
+
 def test_a_source_of_the_user_that_answers_nonsense_is_no_answer() -> None:
-    class Odd:
-        name, priority, is_complete = "odd", 1, True
-
-        async def lookup(self, lookup: Lookup) -> Any:
-            return "yes"
-
-        async def near(self, lookup: Lookup) -> Any:
-            raise OSError
-
-    assert ask(Odd()) == Verdict("unverifiable", "odd: failed: TypeError")
+    assert ask(Own("yes")) == Verdict("unverifiable", "own: failed: TypeError")
 
 
 def test_a_near_search_that_fails_changes_nothing() -> None:
-    class Blind:
-        name, priority, is_complete = "blind", 1, True
-
-        async def lookup(self, lookup: Lookup) -> Any:
-            return Answer(False)
-
-        async def near(self, lookup: Lookup) -> Any:
-            raise OSError
-
-    assert ask(Blind()).outcome == "refuted"
+    assert ask(Own(Answer(False))).outcome == "refuted"
 
 
 @pytest.mark.parametrize(("text", "outcome"), [("", "refuted"), ("  ", "refuted"), ("x" * 2_000, "unverifiable")])
