@@ -9,7 +9,7 @@ import pytest
 from made import ANSWER, exchange, report
 
 from evidencerails.errors import ReviewConflictError, ReviewError
-from evidencerails.operations.review.package import Item, Package, package_of
+from evidencerails.operations.review.package import Item, package_of
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.operations.store.engine import writing
@@ -181,35 +181,6 @@ def test_a_crash_between_decision_and_release_loses_nothing(url: str) -> None:
         assert queue.unreleased() == []
         again = queue.release(item.id)  # it crashed before the answer was out
         assert (again.text, again.is_first) == (CORRECTED, False)
-
-
-def _submit_many(url: str, name: str, writers: int, count: int) -> None:
-    with Store(StoreSettings(url=url, lock_timeout_s=60)) as store:
-        queue = ReviewQueue(store)
-        package = Package(output=name, status="hallucinated", reason="")
-
-        def write(writer: int) -> None:
-            for number in range(count):
-                named = package.model_copy(update={"output": f"{name}-{writer}-{number}"})
-                queue.submit(named, tier="synchronous", risk=0.5, stakes="medium", within_s=60)
-
-        with ThreadPoolExecutor(writers) as pool:
-            list(pool.map(write, range(writers)))
-
-
-@pytest.mark.slow
-def test_many_writers_lose_no_item(url: str) -> None:
-    context = multiprocessing.get_context("spawn")
-    services = [context.Process(target=_submit_many, args=(url, f"s{n}", 10, 4)) for n in range(2)]
-    for service in services:
-        service.start()
-    for service in services:
-        service.join(120)
-    assert [service.exitcode for service in services] == [0, 0]
-    with Store(StoreSettings(url=url)) as store:
-        queue = ReviewQueue(store)
-        outputs = {queue.get(item.id).package.output for item in queue.items(limit=1000)}  # type: ignore[union-attr]
-    assert outputs == {f"s{n}-{w}-{i}" for n in range(2) for w in range(10) for i in range(4)}
 
 
 def test_retention_keeps_what_is_open_and_what_is_not_delivered(store: Store, queue: ReviewQueue) -> None:

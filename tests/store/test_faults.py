@@ -5,6 +5,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from made import exchange, grounded, report
 
 from evidencerails import Guard
 from evidencerails.errors import StoreError
+from evidencerails.operations.review.package import Package
+from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store, queries
 from evidencerails.settings.operations import StoreSettings
 
@@ -155,22 +158,35 @@ def test_a_record_that_is_refused_holds_nobody_up(sqlite_url: str, caplog: pytes
     assert "a report was refused" in caplog.text
 
 
-def _write_some(url: str, name: str, count: int) -> None:
-    with opened(url, lock_timeout_s=10) as store:
-        fill(store, count, name)
+def _write_some(url: str, name: str) -> None:
+    """200 reports, and 40 reviews by ten writers."""
+    with opened(url, lock_timeout_s=60) as store:
+        queue = ReviewQueue(store)
+        fill(store, 200, name)
+
+        def submit(writer: int) -> None:
+            for number in range(4):
+                package = Package(output=f"{name}{writer}-{number}", status="hallucinated", reason="")
+                queue.submit(package, tier="synchronous", risk=0.5, stakes="medium", within_s=60)
+
+        with ThreadPoolExecutor(10) as pool:
+            list(pool.map(submit, range(10)))
         store.flush(60)
-        if store.status.written != count:
+        if store.status.written != 200:
             os._exit(3)
 
 
 @pytest.mark.slow
-def test_two_services_start_on_one_empty_store_at_once(url: str) -> None:
+def test_two_services_start_on_one_empty_store_at_once_and_lose_nothing(url: str) -> None:
     context = multiprocessing.get_context("spawn")
-    services = [context.Process(target=_write_some, args=(url, f"s{n}-", 200)) for n in range(2)]
+    services = [context.Process(target=_write_some, args=(url, f"s{n}-")) for n in range(2)]
     for service in services:
         service.start()
     for service in services:
-        service.join(60)
+        service.join(120)
     assert [service.exitcode for service in services] == [0, 0]
     with opened(url) as store:
         assert queries.count(store.engine) == len(kept(store)) == 400
+        queue = ReviewQueue(store)
+        outputs = {queue.get(item.id).package.output for item in queue.items(limit=1000)}  # type: ignore[union-attr]
+    assert outputs == {f"s{n}-{writer}-{i}" for n in range(2) for writer in range(10) for i in range(4)}

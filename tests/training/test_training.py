@@ -13,7 +13,7 @@ torch = needs("torch")
 pytest.importorskip("sklearn")
 needs("onnx")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # fits and compiles: minutes where others run beside it
 
 from training import int8  # noqa: E402
 from training.balance import balanced_writers, shortcuts, statements_of  # noqa: E402
