@@ -84,11 +84,6 @@ def test_what_the_evidence_settles_or_is_not_severe_is_not_looked_up(
     assert report.checks["knowledge"].details.get("not_looked_up", {}) == skipped
 
 
-def test_policies_decide_on_the_kind(papers: dict[str, Any]) -> None:
-    policies = [{"when": {"kind": "factual_fabrication"}, "then": "annotate"}]
-    assert checked(papers, MADE_UP, policies=policies).decision == "annotate"
-
-
 def test_each_entity_is_one_finding_however_often_it_is_named(papers: dict[str, Any]) -> None:
     report = checked(papers, f"{MADE_UP} {MADE_UP} {KNOWN}")
     assert len(report.findings) == 1 and report.metrics["entities_verified"] == 1.0

@@ -57,35 +57,32 @@ def test_strict_mode_is_asked_for_only_where_the_schema_allows_it(schema: dict[s
     assert is_strict(schema) is strict
 
 
-def app(server: ReplayServer, flows: str = "check structure") -> LLMRails:
+async def test_only_the_answer_is_asked_for_with_the_schema_and_not_again_where_that_is_refused(
+    server: ReplayServer,
+) -> None:
     settings = {"activation": "always", "structure": {"schema": SCHEMA, "constrain": "response_format"}}
     yaml = f"""
 models:
   - {{type: main, engine: openai, model: gpt-4o-mini, parameters: {{base_url: "{server.base_url}", api_key: none}}}}
 import_paths: [evidencerails/plugin]
-rails: {{output: {{flows: [{flows}]}}}}
+rails: {{output: {{flows: [check structure, self check hallucination]}}}}
 custom_data: {json.dumps({"evidencerails": settings})}
 """
-    return LLMRails(RailsConfig.from_content(yaml_content=yaml))
-
-
-async def test_a_provider_that_refuses_the_parameter_is_asked_without_it(server: ReplayServer) -> None:
-    server.refuse("response_format")
+    rails = LLMRails(RailsConfig.from_content(yaml_content=yaml))
     server.default('{"a": 1}')
-    rails = app(server)
-    for _ in range(2):
+
+    async def constrained() -> list[bool]:
+        """Whether each request of a turn had the schema: the answer's, then those for samples and judges."""
+        before = len(server.requests)
         message = await rails.generate_async(messages=[{"role": "user", "content": "Give me an a."}])
         assert message["content"] == '{"a": 1}'
-    sent = ["response_format" in request.body for request in server.requests]
-    assert sent == [True, False, False]
+        return ["response_format" in request.body for request in server.requests[before:]]
 
-
-async def test_samples_and_judges_are_asked_without_the_schema(server: ReplayServer) -> None:
-    server.default('{"a": 1}')
-    rails = app(server, "check structure, self check hallucination")
-    await rails.generate_async(messages=[{"role": "user", "content": "An a."}])
-    sent = ["response_format" in request.body for request in server.requests]
-    assert sent[0] is True and len(sent) > 1 and not any(sent[1:])
+    first, *others = await constrained()
+    assert first and others and not any(others)
+    server.refuse("response_format")
+    refused, *others = await constrained()
+    assert refused and others and not any([*others, *await constrained()])
 
 
 def test_constraining_without_a_schema_is_an_error_at_the_start() -> None:

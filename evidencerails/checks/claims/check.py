@@ -103,7 +103,7 @@ class ClaimsCheck:
     ) -> CheckResult:
         version = f"{self.version}+{classified.method}"
         claims = tuple(claim.model_copy(update={"version": version}) for claim in classified.claims)
-        flagged = [claim for claim in claims if claim.label in UNSUPPORTED or _is_doubted(claim)]
+        flagged = [claim for claim in claims if claim.label in UNSUPPORTED or claim.reason.startswith(LOCAL_DOUBT)]
         findings = tuple(finding_of(claim, self.name) for claim in flagged)
         status, reason = _status(claims, plan)
         left = classified.details.get("not_judged")
@@ -258,11 +258,6 @@ def _if_decidable(claim: Claim) -> Claim:
 
 
 # ---- from classes to a result
-
-
-def _is_doubted(claim: Claim) -> bool:
-    """True if a person has to decide between a model and the local reading."""
-    return claim.label == "unevaluatable" and claim.reason.startswith(LOCAL_DOUBT)
 
 
 def _status(claims: Sequence[Claim], plan: Plan) -> tuple[CheckStatus, str]:

@@ -234,7 +234,7 @@ def _in_prose(text: str, wants_array: bool) -> list[FoundJson]:
             place = start + 1
             continue
         read = _read(text, start, end, depth)
-        is_value = read.is_read and (text[start] == "{" or wants_array or _holds_object(read.value))
+        is_value = read.is_read and (text[start] == "{" or wants_array or any(isinstance(i, dict) for i in read.value))
         if is_value or depth > MAX_DEPTH:
             values.append(read)
         elif not read.is_read and looks:
@@ -243,10 +243,6 @@ def _in_prose(text: str, wants_array: bool) -> list[FoundJson]:
         cost += 0 if is_done else end - start
         place = end if is_done else start + 1
     return values or broken[:1]
-
-
-def _holds_object(value: object) -> bool:
-    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
 
 
 def _read(text: str, start: int, end: int, depth: int) -> FoundJson:
