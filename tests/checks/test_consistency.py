@@ -68,14 +68,6 @@ async def test_pairwise_rate_counts_pairs_of_samples_too(guard: Make) -> None:
     assert report.metrics["pairwise_contradiction_rate"] == pytest.approx(4 / 6)
 
 
-async def test_short_answers_that_differ_are_inconsistent(guard: Make) -> None:
-    settings = {"checks": ["consistency"]}
-    question = "Which city has the old tower?"
-    differing = await guard(settings).check("Lyon.", samples=["Paris", "Nice."], prompt=question)
-    same = await guard(settings).check("Lyon.", samples=["Lyon", "It is in Lyon, of course."], prompt=question)
-    assert (differing.status, same.status) == ("hallucinated", "grounded")
-
-
 @pytest.mark.parametrize("agreement", ["ngram", "bertscore"])
 @pytest.mark.parametrize(("samples", "status"), [([SAME, SAME], "grounded"), ([UNRELATED, UNRELATED], "hallucinated")])
 async def test_agreement_by_words(guard: Make, samples: list[str], status: str, agreement: str) -> None:
@@ -259,6 +251,8 @@ async def test_a_sample_in_another_language_has_no_vote(guard: Make) -> None:
 @pytest.mark.parametrize(
     ("answer", "samples", "status"),
     [
+        ("Lyon.", ["Paris", "Nice."], "hallucinated"),
+        ("Lyon.", ["Lyon", "It is in Lyon, of course."], "grounded"),
         ("Yes.", ["No.", "No."], "hallucinated"),
         ("No", ["Yes, it is."], "hallucinated"),
         ("No, it is not.", ["Yes", "Yes."], "hallucinated"),
@@ -266,6 +260,7 @@ async def test_a_sample_in_another_language_has_no_vote(guard: Make) -> None:
         ("No.", ["No, it is closed.", "Nope."], "grounded"),
     ],
 )
-async def test_yes_and_no(guard: Make, answer: str, samples: list[str], status: str) -> None:
-    report = await guard({"checks": ["consistency"]}).check(answer, samples=samples, prompt="Is the bridge open?")
+async def test_short_answers(guard: Make, answer: str, samples: list[str], status: str) -> None:
+    prompt = "Which city has the old tower?" if answer == "Lyon." else "Is the bridge open?"
+    report = await guard({"checks": ["consistency"]}).check(answer, samples=samples, prompt=prompt)
     assert report.status == status, report.checks["consistency"].details

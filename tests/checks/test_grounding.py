@@ -74,17 +74,6 @@ async def test_no_evidence_is_unverified(guard: Make) -> None:
     assert str(report) == f"unverified, decision warn: {said}"
 
 
-@pytest.mark.parametrize(
-    "answer, label", [("1889", "supported"), ("1925.", "contradicted"), ("Answer: 1889", "supported")]
-)
-async def test_a_short_answer_is_read_with_its_question(guard: Make, answer: str, label: str) -> None:
-    prompt = "When was the Eiffel Tower completed?"
-    report = await grounding(guard, answer, evidence=[TOWER], prompt=prompt)
-    assert report.claims[0].label == label
-    assert report.claims[0].text.startswith(prompt)
-    assert report.claims[0].span.text == answer
-
-
 async def test_sentences_that_contradict_each_other(guard: Make) -> None:
     response = "The old tower was built in 1889. It is tall. The old tower was not built in 1889."
     report = await grounding(guard, response)

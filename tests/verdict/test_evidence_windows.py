@@ -64,16 +64,6 @@ def test_a_passage_given_twice_is_read_once() -> None:
     assert selection.windows[0].parts[0].passage.id == "1"
 
 
-@pytest.mark.parametrize("place", [0, 40, 99])
-def test_the_sentence_that_decides_is_found_anywhere_in_long_evidence(place: int) -> None:
-    lines = [f"Paragraph {n} is about the ordinary weather of that week." for n in range(100)]
-    lines[place] = "The Halden bridge was opened in 1962 by the mayor."
-    selection = index_of(" ".join(lines)).select(["The Halden bridge was opened in 1962."])
-    read = " ".join(selection.windows[n].text for n in selection.places[0])
-    assert "Halden bridge was opened in 1962" in read
-    assert len(read) < 4_000
-
-
 def test_windows_are_shared_between_claims() -> None:
     index = index_of(filler("bridge", 200))
     claims = [f"The bridge report number {n} describes the weather." for n in (3, 4, 5)]

@@ -38,14 +38,6 @@ def test_question_of_a_prompt(prompt: str, question: str) -> None:
     assert question_of(prompt) == question
 
 
-@pytest.mark.parametrize("answer, status", [("In 1962.", "grounded"), ("In 1999.", "hallucinated")])
-def test_a_stuffed_prompt_does_not_drown_a_short_answer(answer: str, status: str) -> None:
-    prompt = f"Use only the context below.\n\nContext:\n{BRIDGE}\n\nQuestion: {ASKED}\nAnswer:"
-    report = Guard().check_sync(answer, evidence=BRIDGE, prompt=prompt)
-    assert report.status == status
-    assert report.claims[0].text == f"{ASKED} {answer}"
-
-
 QUOTES = {
     "number": ("The tower of Halden is 330 metres tall.",
      "The tower of Halden is a tall landmark of the old Halden harbour. It is a tall tower of 300 metres.",
@@ -87,6 +79,7 @@ def test_a_choice_that_the_question_offers_is_read_with_it() -> None:
         ("i ' m not sure , but i know he wrote it in 1945 .", "he wrote it in 1945 ."),
         ("I do not, but I do know that she was born in Michigan.", "she was born in Michigan."),
         ("I think it was opened in 1962.", "it was opened in 1962."),
+        ("Answer: It was opened in 1962.", "It was opened in 1962."),
         ("I believe that Ana Ruiz opened it.", "Ana Ruiz opened it."),
         ("I really don't know, I just know that it opened in 1962.", "it opened in 1962."),
         # A question behind it hid what was stated before.
