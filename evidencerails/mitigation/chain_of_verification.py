@@ -104,7 +104,7 @@ async def verify_claims(
     else:
         verified = await _Verifier(exchange, context, session).verified(candidates)
     contradicted = _contradicted(results)
-    verified = [_not_milder(one) if _place(one.span) in contradicted else one for one in verified]
+    verified = [_not_milder(one) if one.span in contradicted else one for one in verified]
     return (_with_outcomes(results, verified) if verified else list(results)), tuple(verified)
 
 
@@ -115,17 +115,13 @@ def _candidates(results: Sequence[CheckResult], exchange: Exchange, context: Che
     """
     settings = context.config
     stakes = exchange.stakes or settings.severity.stakes
-    found: dict[tuple[int, int, str], Candidate] = {}
+    found: dict[tuple[Span, str], Candidate] = {}
     for claim in (claim for result in results for claim in result.claims):
         severity = severity_of(_finding(claim.span), stakes, feeds_tools=bool(exchange.tools))
         expected = severity.score * (0.5 if claim.score is None else claim.score)
         if expected >= settings.verification.min_severity:
-            found.setdefault((*_place(claim.span), claim.text), Candidate(claim, expected))
+            found.setdefault((claim.span, claim.text), Candidate(claim, expected))
     return sorted(found.values(), key=lambda one: -one.expected_severity)[:MAX_CLAIMS]
-
-
-def _place(span: Span) -> tuple[int, int]:
-    return span.start, span.end
 
 
 def _finding(span: Span, reason: str = "", **fields: Any) -> Finding:
@@ -261,9 +257,9 @@ def _outcome(label: Label, unsupported_score: float) -> Verified:
     return "refuted" if unsupported_score >= least else "unanswered"
 
 
-def _contradicted(results: Sequence[CheckResult]) -> set[tuple[int, int]]:
+def _contradicted(results: Sequence[CheckResult]) -> set[Span]:
     stated: list[Any] = [one for result in results for one in (*result.claims, *result.findings)]
-    return {_place(one.span) for one in stated if one.label == "contradicted" and one.span}
+    return {one.span for one in stated if one.label == "contradicted" and one.span}
 
 
 def _not_milder(one: VerifiedClaim) -> VerifiedClaim:
@@ -275,15 +271,15 @@ def _not_milder(one: VerifiedClaim) -> VerifiedClaim:
 
 def _with_outcomes(results: Sequence[CheckResult], verified: Sequence[VerifiedClaim]) -> list[CheckResult]:
     """The results, their findings about verified claims with the outcome, and one for refuted claims without any."""
-    outcomes = {_place(one.span): one.outcome for one in verified}
-    flagged = {_place(f.span) for result in results for f in result.findings if f.span}
+    outcomes: dict[Span | None, Verified] = {one.span: one.outcome for one in verified}
+    flagged = {finding.span for result in results for finding in result.findings}
 
     def noted(finding: Finding) -> Finding:
-        outcome = outcomes.get(_place(finding.span)) if finding.span and finding.kind == "unsupported_claim" else None
+        outcome = outcomes.get(finding.span) if finding.kind == "unsupported_claim" else None
         return finding.model_copy(update={"verification": outcome}) if outcome else finding
 
     updated = [result.model_copy(update={"findings": tuple(map(noted, result.findings))}) for result in results]
-    refuted = [one for one in verified if one.outcome == "refuted" and _place(one.span) not in flagged]
+    refuted = [one for one in verified if one.outcome == "refuted" and one.span not in flagged]
     if refuted:
         reason = "an independent answer to a question about it says otherwise"
         more: Any = {"score": REFUTED_SCORE, "label": "contradicted", "verification": "refuted"}
