@@ -92,7 +92,9 @@ def outcome_of(row: Row, method: str, verdict: Verdict, baselines: dict[str, flo
         if row.spans is not None:
             flagged = [(part.start, part.end) for part in verdict.parts if part.flagged]
             gold |= {
-                "gold_parts": tuple(_touches(part.start, part.end, row.spans) for part in verdict.parts),
+                "gold_parts": tuple(
+                    any(_shared(part.start, part.end, *span) for span in row.spans) for part in verdict.parts
+                ),
                 "characters": character_overlap(flagged, row.spans),
             }
     about = {"id": row.id, "document": row.document, "hallucinated": bool(row.hallucinated), "grade": row.grade}
@@ -121,10 +123,6 @@ def _sentences(row: Row, parts: Sequence[Part]) -> tuple[tuple[tuple[bool, float
 
 def _shared(start: int, end: int, other_start: int, other_end: int) -> int:
     return max(0, min(end, other_end) - max(start, other_start))
-
-
-def _touches(start: int, end: int, spans: Offsets) -> bool:
-    return any(_shared(start, end, *span) > 0 for span in spans)
 
 
 def character_overlap(marked: Offsets, gold: Offsets) -> Overlap:

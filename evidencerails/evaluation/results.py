@@ -238,9 +238,7 @@ def _of_claims(columns: Columns, seed: int) -> Metrics:
     found = {"claims": _count(len(claims)), **measured(rates, claims["group"], seed)}
     found |= _ranked(claims, {"claim_auroc": (metrics.auroc, 1)}, seed)
     if len(gold):
-        estimates = _of_flags(gold["label"] == 1, gold["flag"] == 1, "claim_")
-        estimates["factual_accuracy_rate_gold"] = of_ratio(gold["label"] == 0, np.ones(len(gold)))
-        found |= measured(estimates, gold["group"], seed)
+        found |= measured(_of_flags(gold["label"] == 1, gold["flag"] == 1, "claim_"), gold["group"], seed)
     return found
 
 

@@ -213,7 +213,7 @@ def test_bad_rows_are_counted_with_their_place_and_the_rest_is_read(tmp_path: Pa
         "rows": 2, "malformed": 7, "unlabelled": 1, "empty": 1, "duplicates": 1, "renamed": 1,
     }  # fmt: skip
     assert dataset.problems.examples[0].startswith("rows.jsonl:2: not JSON")
-    assert dataset.problems.examples[1].startswith("rows.jsonl:3: not JSON")
+    assert dataset.problems.examples[1].startswith("rows.jsonl:3: not UTF-8")
     assert any(one.startswith("rows.jsonl:9: ") and "maybe" in one for one in dataset.problems.examples)
 
 

@@ -68,7 +68,8 @@ class Dataset:
 
     def _usable(self) -> Iterator[Row]:
         seen: dict[int, int] = {}
-        for row in self._raw():
+        read = read_own if self.is_own else SOURCES[self.name].read
+        for row in read(self.files, self.problems):
             if row.hallucinated is None:
                 self.problems.note("unlabelled", f"row {row.id}", "no label")
             elif not row.response.strip():
@@ -89,11 +90,6 @@ class Dataset:
         self.problems.note("renamed", f"row {row.id}", "another row had this id before")
         renamed = replace(row, id=f"{row.id}#{self.problems.rows + 1}")
         return self._unique(renamed, seen)
-
-    def _raw(self) -> Iterator[Row]:
-        if self.is_own:
-            return read_own(self.files, self.problems)
-        return SOURCES[self.name].read(self.files, self.problems)
 
     def fingerprint(self) -> str:
         """Changes when a file changes: names, sizes and times of the files."""

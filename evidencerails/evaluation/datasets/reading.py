@@ -20,7 +20,8 @@ from typing import IO, Any
 
 from evidencerails.errors import InputError
 from evidencerails.evaluation.rows import GoldSentence, Problems, Row
-from evidencerails.operations.batch.rows import FORMATS
+from evidencerails.operations.batch.rows import FORMATS, jsonl_rows
+from evidencerails.operations.batch.rows import Row as TableRow
 from evidencerails.operations.batch.rows import rows_of as table_rows
 
 Record = Mapping[str, Any]
@@ -42,25 +43,18 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
 
 
 def json_lines(file: Path, problems: Problems) -> Iterator[Placed]:
-    """The objects of a JSON-lines file; blank lines are skipped, bad ones counted with their number."""
+    """The objects of a JSON-lines file; bad lines are counted with their number."""
     with opened(file) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            place = f"{file.name}:{number}"
-            try:
-                record = json.loads(line.decode("utf-8-sig"))
-            except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
-                problems.note("malformed", place, f"not JSON: {error}")
-                continue
-            yield from _object(record, place, problems)
+        yield from _readable(file, jsonl_rows(lines), problems)
 
 
-def _object(record: Any, place: str, problems: Problems) -> Iterator[Placed]:
-    if isinstance(record, dict):
-        yield place, record
-    else:
-        problems.note("malformed", place, f"expected an object, got {type(record).__name__}")
+def _readable(file: Path, rows: Iterable[TableRow], problems: Problems) -> Iterator[Placed]:
+    for row in rows:
+        place = f"{file.name}:{row.number}"
+        if row.problem:
+            problems.note("malformed", place, row.problem)
+        else:
+            yield place, row.fields
 
 
 def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterator[Placed]:
@@ -76,7 +70,11 @@ def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterato
     if not isinstance(data, list):
         raise InputError(f"{str(file)!r} has {type(data).__name__}; expected a list of objects")
     for number, record in enumerate(data, start=1):
-        yield from _object(record, f"{file.name}[{number}]", problems)
+        place = f"{file.name}[{number}]"
+        if isinstance(record, dict):
+            yield place, record
+        else:
+            problems.note("malformed", place, f"expected an object, got {type(record).__name__}")
 
 
 def json_records(file: Path, problems: Problems) -> Iterator[Placed]:
@@ -150,14 +148,8 @@ def read_own(files: list[Path], problems: Problems) -> Iterator[Row]:
 def _records(file: Path, problems: Problems) -> Iterator[Placed]:
     form = FORMATS.get(file.suffix.lower(), "jsonl")
     if form == "jsonl":
-        yield from json_records(file, problems)
-        return
-    for row in table_rows(str(file), form):
-        place = f"{file.name}:{row.number}"
-        if row.problem:
-            problems.note("malformed", place, row.problem)
-        else:
-            yield place, row.fields
+        return json_records(file, problems)
+    return _readable(file, table_rows(str(file), form), problems)
 
 
 def row_of(record: Record, number: str) -> Row:

@@ -315,10 +315,6 @@ def _words_of(sentence: str, rng: random.Random) -> str:
     return "Keywords: " + "; ".join(" ".join(rng.sample(words, len(words))) for _ in range(5)) + "."
 
 
-def _unchanged(text: str) -> str:
-    return text
-
-
 def _between_letters(mark: str) -> Change:
     return lambda text: " ".join(word[:2] + mark + word[2:] if len(word) > 3 else word for word in text.split(" "))
 
@@ -332,6 +328,7 @@ def _in(template: str) -> Change:
     return lambda text: template.replace("TEXT", text).replace("INNER", inner(text))
 
 
+_unchanged: Change = str
 TRICKS: Mapping[str, tuple[Change, ...]] = {
     "zero-width spaces": (_between_letters("\u200b"),),
     "look-alike letters": (_translated("aceopxyABCEHKMOPTX", "асеорхуАВСЕНКМОРТХ"), _unchanged),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO
+from typing import IO, Any, BinaryIO, Literal, TextIO
 
 from evidencerails.errors import InputError, extra_for
 
@@ -54,7 +54,7 @@ def rows_of(name: str, form: Format) -> Iterator[Row]:
         return
     with _opened(name) as file:
         if form == "jsonl":
-            yield from _jsonl_rows(file)
+            yield from jsonl_rows(file)
             return
         # Bytes that are no UTF-8 come through as lone surrogates, so that they spoil their own row alone.
         with io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
@@ -82,7 +82,8 @@ def _opened(name: str) -> BinaryIO:
         ) from None
 
 
-def _jsonl_rows(file: BinaryIO) -> Iterator[Row]:
+def jsonl_rows(file: IO[bytes]) -> Iterator[Row]:
+    """The rows of an open JSON Lines file; blank lines are skipped."""
     for number in count(1):
         line = file.readline(MAX_ROW_BYTES + 1)
         if not line:

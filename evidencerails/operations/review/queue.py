@@ -90,16 +90,14 @@ class ReviewQueue:
                 tuple(Event(*event) for event in connection.execute(events)),
             )
 
-    def items(
-        self, *, state: str | None = "pending", tier: str | None = None, limit: int = 100, offset: int = 0
-    ) -> list[Item]:
+    def items(self, *, state: str | None = "pending", tier: str | None = None, limit: int = 100) -> list[Item]:
         """Reviews, those due first at the top; `state=None` for all."""
         query = select(*_ITEM).order_by(ReviewRow.deadline_at, ReviewRow.seq)
         if state is not None:
             query = query.where(ReviewRow.state == state)
         if tier is not None:
             query = query.where(ReviewRow.tier == tier)
-        return self._items(query.limit(max(1, min(limit, MAX_PAGE))).offset(offset))
+        return self._items(query.limit(max(1, min(limit, MAX_PAGE))))
 
     def unreleased(self, *, limit: int = MAX_PAGE) -> list[Item]:
         """What people let through and nothing has fetched yet: after a crash, what is still to be delivered."""
