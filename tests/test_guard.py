@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from scripted_nli import ScriptedNli
 
-from evidencerails import Guard, Report
+from evidencerails import Guard, Report, executor
 from evidencerails.errors import InputError
 from evidencerails.exchange import Exchange
 from evidencerails.pipeline import overall_verdict
@@ -134,6 +134,18 @@ def test_one_guard_serves_many_loops_and_threads() -> None:
     for thread in threads:
         thread.join()
     assert [r.status for r in reports] == ["grounded"] * 8
+
+
+def test_work_whose_event_loop_is_gone_holds_nobody_up() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(executor.run(lambda: begun.set() or may_end.wait(60)))
+    loop.run_until_complete(asyncio.sleep(0))
+    assert begun.wait(60)
+    task.cancel()
+    loop.close()
+    may_end.set()
+    assert asyncio.run(executor.run(str, 7)) == "7"
 
 
 async def test_guards_share_nothing_but_the_model() -> None:

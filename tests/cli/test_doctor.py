@@ -144,7 +144,7 @@ SOURCES = "{ids: {kind: callable, function: 'builtins:bool'}}, entities: {ids: {
 FOUND_IN = "{{activation: always, evidence: {{from: {}}}}}"
 PROVEN: dict[str, tuple[str, dict[str, str], str]] = {
     **{f"{form} marks inside": (set_to(MARKED.format(form), "check logic"), {}, "warned")
-       for form in ("markdown", "html")},
+       for form in ("plain", "markdown", "html")},
     "shadow": (set_to("{activation: shadow}"), {}, "passed"),
     "found_but_allowed": (set_to(ALLOWED), {}, "passed"),
     "a schema": (set_to(SCHEMA, "check structure"), {}, "blocked"),

@@ -119,3 +119,10 @@ def test_a_new_key_opens_the_service_and_stands_nowhere_else(
         assert client.post("/v1/check", json=GOOD, headers={"X-API-Key": key}).status_code == 200
     assert key not in running.log_text
     assert yaml.safe_load(entry)[0]["role"] == "check"
+
+
+def test_two_keys_that_are_alike_stop_the_start(evidencerails: Run) -> None:
+    key = {"name": "a", "role": "check", "sha256": "0" * 64}
+    Path("s.yml").write_text(yaml.safe_dump({"evidencerails": {"service": {"keys": [key, key]}}}), encoding="utf-8")
+    done = evidencerails("serve", "--config", "s.yml", "--port", "0")
+    assert done.code == 2 and "two API keys" in done.err
