@@ -218,6 +218,7 @@ def piggyback(
 ) -> tuple[LLMRails, list[tuple[str, ...]]]:
     settings = GuardConfig.load({"consistency": {"sampling": "piggyback"}})
     rails = make_rails(server, **parameters)
+    rails.llm = None  # as in `init`, before NeMo has made its model
     assert install(rails, settings)
     rails.update_llm(rails.llm)  # what NeMo does itself after `init`
     return rails, draw_in_turn(rails, settings.consistency, usages=usages)

@@ -97,10 +97,7 @@ def test_the_one_json_value_is_found(reply: str, value: object) -> None:
     assert parse_json(reply) == value
 
 
-@pytest.mark.parametrize(
-    "reply",
-    ["none", '{"a": 1} {"a": 2}', "[1] [2]", "[" * 20_000, '{"a": 1,}', "```json\n```"],
-)
+@pytest.mark.parametrize("reply", ["none", '{"a": 1} {"a": 2}', "[1] [2]", "[" * 20_000, '{"a": 1,}', "```json\n```"])
 def test_no_or_several_json_values_are_refused(reply: str) -> None:
     with pytest.raises(LlmReplyError):
         parse_json(reply)
