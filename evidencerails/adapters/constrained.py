@@ -64,9 +64,9 @@ def is_strict(schema: Any) -> bool:
     return all(is_strict(child) for key, child in schema.items() if key not in ("enum", "const", "default", "examples"))
 
 
-def install(app: Any, settings: StructureSettings) -> bool:
-    """Wrap the main model of an `LLMRails`, from `init(app)`; False if there is no model or no schema. `SettingsError`:
-    the schema of the settings cannot be used."""
+def install(app: Any, settings: StructureSettings) -> None:
+    """Wrap the main model of an `LLMRails`, if it has one, from `init(app)`. `SettingsError`: the settings have no
+    schema, or one that cannot be used."""
     from evidencerails.checks.structure.schema import SchemaProblem
     from evidencerails.checks.structure.violations import load_rules
 
@@ -80,11 +80,8 @@ def install(app: Any, settings: StructureSettings) -> bool:
             "structure.constrain is set, but there is no structure.schema, schema_file or model to send"
         )
     model = main_model(app)
-    if model is None:
-        return False
-    if not isinstance(model, ConstrainedModel):
+    if model is not None and not isinstance(model, ConstrainedModel):
         app.llm = ConstrainedModel(model, provider_parameters(schema, settings.constrain))  # type: ignore[arg-type]
-    return True
 
 
 class ConstrainedModel(WrappedModel):
@@ -103,13 +100,12 @@ class ConstrainedModel(WrappedModel):
         """The inner model's response, written under the schema if it is the answer."""
         added = self._added(kwargs)
         try:
-            response: LLMResponse = await self.wrapped_model.generate_async(prompt, stop=stop, **{**kwargs, **added})
+            return await self.wrapped_model.generate_async(prompt, stop=stop, **{**kwargs, **added})
         except Exception as error:  # boundary to the provider; raised again unless it refuses the schema
             if not added or refused_parameter(error, tuple(added)) is None:
                 raise
             self._give_up(error)
-            response = await self.wrapped_model.generate_async(prompt, stop=stop, **kwargs)
-        return response
+            return await self.wrapped_model.generate_async(prompt, stop=stop, **kwargs)
 
     async def stream_async(
         self, prompt: str | list[ChatMessage], *, stop: list[str] | None = None, **kwargs: Any

@@ -77,11 +77,6 @@ flow fixed answer
 """
 
 
-def app_yaml_2(base_url: str, more: str = "") -> str:
-    """A `config.yml` for Colang 2.x."""
-    return MODEL_2.format(base_url=base_url, more=textwrap.dedent(more))
-
-
 def colang_2(*, output: str = "", input: str = "", flags: Sequence[str] = ()) -> str:
     """A Colang 2.x app: its output rail, its input rail, and the flags that its input rails set."""
     set_flags = [line for flag in flags for line in (f"global ${flag}", f"${flag} = True")]
@@ -123,6 +118,17 @@ def user(context: dict[str, Any] | None = None, text: str = QUESTION) -> list[di
     """The messages of one turn."""
     head = [{"role": "context", "content": context}] if context else []
     return [*head, {"role": "user", "content": text}]
+
+
+def new_app(server: ReplayServer, yaml: str = "", colang: str = "", **options: str) -> Any:
+    """A new app of what the fixture `app` takes."""
+    return make_app(app_yaml(server.base_url, yaml, **options), colang)
+
+
+def app_2(server: ReplayServer, yaml: str = "", colang: str = "", **rails: Any) -> Any:
+    """A new app in Colang 2.x, with the rails that `colang_2` takes unless it has Colang of its own."""
+    text = MODEL_2.format(base_url=server.base_url, more=textwrap.dedent(yaml))
+    return make_app(text, colang or colang_2(**rails))
 
 
 async def shown(app: Any, server: ReplayServer, *answers: str, context: dict[str, Any] | None = None) -> list[str]:

@@ -45,9 +45,8 @@ class Mode:
     flags_by_context: bool = True
     """False where NeMo refuses a context message, or where the flag is set in a flow."""
     more_models: bool = False
-    samples: str | None = None
-    """What a further sample looks like, where the model does not give the bare answer."""
-    answers: str | None = None
+    answers: str = "{}"
+    """What the model says around an answer."""
 
 
 async def generate(app: Any, turn: Turn) -> Seen:

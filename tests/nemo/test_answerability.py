@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from nemo_apps import ALWAYS, CLEAN, EVIDENCE, QUESTION, WARNING, App, app_yaml_2, colang_2, make_app, said_2, user
+from nemo_apps import ALWAYS, CLEAN, EVIDENCE, QUESTION, WARNING, App, app_2, said_2, user
 
 from evidencerails.testing import ReplayServer
 
@@ -73,8 +73,7 @@ async def test_the_flag_turns_it_off_for_one_turn(app: App, server: ReplayServer
 
 
 async def test_colang_2_one_turn_off_and_the_abstention_is_not_checked(server: ReplayServer) -> None:
-    colang = colang_2(input="check answerability", output="check grounding")
-    rails = make_app(app_yaml_2(server.base_url, ALWAYS), colang)
+    rails = app_2(server, ALWAYS, input="check answerability", output="check grounding")
     server.default(CLEAN)
     context = {"evidence": EVIDENCE, "check_answerability": False}
     said, reports = await said_2(rails, context, (ELSEWHERE, ELSEWHERE, QUESTION))

@@ -11,10 +11,8 @@ from nemo_apps import (
     PLANTED,
     QUESTION,
     WARNING,
-    app_yaml_2,
-    colang_2,
+    app_2,
     is_sampling,
-    make_app,
     said_2,
     script,
     user,
@@ -35,7 +33,7 @@ def _events(message: dict[str, Any], name: str) -> list[dict[str, Any]]:
 async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app = make_app(app_yaml_2(server.base_url, ALWAYS.replace("always", "shadow")), colang_2(output="check grounding"))
+    app = app_2(server, ALWAYS.replace("always", "shadow"), output="check grounding")
     script(server, PLANTED)
     assert (await _ask(app))["content"] == PLANTED
     app.runtime.llm_task_manager.evidencerails_plugin.wait_for_shadow(20)
@@ -45,7 +43,7 @@ async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
 
 @pytest.mark.parametrize("flags", [["hallucination_warning"], []])
 async def test_a_warning_is_appended_if_the_flag_asks_for_the_check(server: ReplayServer, flags: list[str]) -> None:
-    app = make_app(app_yaml_2(server.base_url), colang_2(output="hallucination warning", flags=flags))
+    app = app_2(server, output="hallucination warning", flags=flags)
     script(server, PLANTED)
     message = await _ask(app)
     assert message["content"].startswith(PLANTED) and (WARNING in message["content"]) is bool(flags)
@@ -57,7 +55,7 @@ async def test_flag_holds_for_one_answer(server: ReplayServer) -> None:
     """Two answers in a turn: the flag that the input rail sets is gone after the first."""
     colang = SAYS.replace("{first}", PLANTED).replace("{second}", PLANTED).replace("  check claims\n", "")
     flags = "\nflow input rails $input_text\n  global $check_grounding\n  $check_grounding = True\n"
-    app = make_app(app_yaml_2(server.base_url, more=WARN.replace("activation: always, ", "")), colang + flags)
+    app = app_2(server, WARN.replace("activation: always, ", ""), colang + flags)
     message = await _ask(app)
     assert [event["report"]["status"] for event in _events(message, "HallucinationReport")] == ["hallucinated"]
     assert message["content"].count(PLANTED) == 2 and message["content"].count(WARNING) == 1
@@ -86,7 +84,7 @@ WARN = "custom_data: {evidencerails: {activation: always, policies: [{when: {kin
 async def test_answers_without_an_llm_call_keep_their_reports_apart(server: ReplayServer) -> None:
     """Two answers in a turn and the same ones in the next: no rail sees another's warning, no report an older one."""
     colang = SAYS.replace("{first}", PLANTED).replace("{second}", CLEAN)
-    app = make_app(app_yaml_2(server.base_url, more=WARN), colang)
+    app = app_2(server, WARN, colang)
     for evidence, statuses in ((EVIDENCE, ["hallucinated", "grounded"]), ("", ["unverified", "unverified"])):
         reports = [e["report"] for e in _events(await _ask(app, evidence), "HallucinationReport")]
         assert [r["status"] for r in reports] == [status for status in statuses for _rail in range(2)]
@@ -125,7 +123,7 @@ async def test_rails_still_run_after_an_abort_of_the_app_s_rail_and_of_ours(
 ) -> None:
     """NeMo #2067: its own rails left `$output_rails_in_progress` up, and no output rail ran any more."""
     with caplog.at_level("INFO"):
-        app = make_app(app_yaml_2(server.base_url, ALWAYS), OWN_RAIL.replace("{answer}", PLANTED))
+        app = app_2(server, ALWAYS, OWN_RAIL.replace("{answer}", PLANTED))
     assert "ready: activation always, flows check grounding" in caplog.text
     context = {"evidence": EVIDENCE, "turn": "first"}
     said = await said_2(app, context, [QUESTION] * 3)

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, App, app_yaml_2, colang_2, make_app, script, user
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, App, app_2, script, user
 
 from evidencerails.adapters.nemo_plugin import plugin_of
 from evidencerails.operations.review.queue import ReviewQueue
@@ -58,7 +58,7 @@ async def test_a_turn_waits_for_the_reviewer(
 
 async def test_the_event_api_never_waits(server: ReplayServer, url: str) -> None:
     script(server, PLANTED)
-    rails = make_app(app_yaml_2(server.base_url, ESCALATE.format(url=url)), colang_2(output="check grounding"))
+    rails = app_2(server, ESCALATE.format(url=url), output="check grounding")
     events = [
         {"type": "ContextUpdate", "data": {"evidence": EVIDENCE}},
         {"type": "UtteranceUserActionFinished", "final_transcript": "When was it opened?"},

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, App, app_yaml, checked, make_app, script, user
+from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, App, app_yaml, checked, new_app, script, user
 
 from evidencerails.adapters.nemo_evidence import (
     MAX_STATEMENTS,
@@ -188,8 +188,7 @@ async def test_facts_in_the_instructions_of_the_config_are_evidence(
     instructions = [{"type": "general", "content": f"You are a guide. Be brief.\n\n{heading}{EVIDENCE}"}]
     colang = "define user ask\n  'opened'\n\ndefine flow\n  user ask\n  bot respond\n" if dialog else ""
     more = EMBEDDINGS if dialog else ""
-    yaml = app_yaml(server.base_url, ALWAYS + f"instructions: {json.dumps(instructions)}\n", more_models=more)
-    rails = make_app(yaml, colang)
+    rails = app(ALWAYS + f"instructions: {json.dumps(instructions)}\n", colang, more_models=more)
     for answer, status in ((PLANTED, "hallucinated"), (CLEAN, "grounded")):
         script(server, answer)
         if dialog:
@@ -257,7 +256,7 @@ async def test_search_that_fails_makes_the_answer_unverified(server: ReplayServe
         async def search_relevant_chunks(self, text: str) -> None:
             raise RuntimeError("index is gone")
 
-    app = make_app(app_yaml(server.base_url, ALWAYS))
+    app = new_app(server, ALWAYS)
     app.runtime.register_action_param("kb", BrokenBase())
     _, report = await _check_ready_answer(app, {"x": 1})
     assert (report["status"], report["decision"]) == ("unverified", "warn")

@@ -4,20 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from nemo_apps import (
-    BLOCKED,
-    CLEAN,
-    EVIDENCE,
-    PLANTED,
-    App,
-    app_yaml_2,
-    checked,
-    colang_2,
-    is_sampling,
-    make_app,
-    streamed,
-    user,
-)
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, App, app_2, checked, is_sampling, streamed, user
 
 import evidencerails
 from evidencerails.testing import ReplayRequest, ReplayServer
@@ -137,7 +124,7 @@ async def test_marks_in_the_form_of_the_settings(app: App, server: ReplayServer)
 async def test_colang_2_gets_repair_and_abstention(server: ReplayServer, then: str, expected: str) -> None:
     policy = f"policies: [{{when: {{kind: unsupported_claim}}, then: {then}}}]"
     more = f"custom_data: {{evidencerails: {{activation: always, {policy}}}}}\n"
-    rails = make_app(app_yaml_2(server.base_url, more), colang_2(output="check grounding"))
+    rails = app_2(server, more, output="check grounding")
     script(server, PLANTED, CLEAN)
     message = await rails.generate_async(messages=user({"evidence": EVIDENCE}))
     assert message["content"].startswith(expected)

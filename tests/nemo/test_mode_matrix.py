@@ -95,7 +95,6 @@ def _app(app: App, row: Mode, flow: str, activation: str) -> Any:
 
 def _script(server: ReplayServer, row: Mode, answer: str) -> None:
     server.reset()
-    shape = row.answers or "{}"
-    server.reply(shape.format(CLEAN), when=is_sampling)
+    server.reply(row.answers.format(CLEAN), when=is_sampling)
     server.reply("  ask about the bridge", when="This is how the user talks")
-    server.default(shape.format(answer))
+    server.default(row.answers.format(answer))

@@ -15,6 +15,7 @@ from nemo_apps import (
     app_yaml,
     is_sampling,
     make_app,
+    new_app,
     put_plugin_together,
     script,
     shown,
@@ -69,7 +70,7 @@ def test_bad_settings_and_prompts_stop_the_app(
 async def test_an_app_begins_to_load_its_model_before_the_first_turn(
     server: ReplayServer, caplog: pytest.LogCaptureFixture, nli: str, is_loaded: bool
 ) -> None:
-    make_app(app_yaml(server.base_url, f"custom_data: {{evidencerails: {{nli: {nli}}}}}\n"))
+    new_app(server, f"custom_data: {{evidencerails: {{nli: {nli}}}}}\n")
     service = NliService.from_settings(NliSettings.model_validate(yaml.safe_load(nli)))
     await service.run(int)  # its one thread has come to the end of what was begun before
     assert (service.version != "not loaded") is is_loaded
@@ -107,8 +108,8 @@ def test_half_a_plugin_in_the_current_directory_is_named(tmp_path: Path, monkeyp
 
 
 async def test_apps_of_one_process_share_nothing_and_reload(server: ReplayServer) -> None:
-    strict = make_app(app_yaml(server.base_url, ALWAYS))
-    lenient = make_app(app_yaml(server.base_url))
+    strict = new_app(server, ALWAYS)
+    lenient = new_app(server)
     copy: Any = type(strict).__new__(type(strict))
     copy.__setstate__(strict.__getstate__())
     said = [await shown(app, server, PLANTED) for app in (strict, lenient, copy)]
@@ -132,7 +133,7 @@ async def test_what_a_stream_shows_before_its_check_is_warned_of_once(
 ) -> None:
     streaming = f"{{enabled: true, chunk_size: 50, context_size: 4, stream_first: {stream_first}}}"
     yaml = f"rails: {{output: {{flows: [check grounding], streaming: {streaming}}}}}\n"
-    app = make_app(app_yaml(server.base_url, yaml))
+    app = new_app(server, yaml)
     script(server, PLANTED)
     await streamed(app.stream_async(messages=user({"evidence": EVIDENCE})))
     assert len([line for line in caplog.messages if "BEFORE it is checked" in line]) == bool(seen)
@@ -147,7 +148,7 @@ async def test_samples_are_drawn_once_a_streamed_turn(server: ReplayServer) -> N
         flows: [self check hallucination]
         streaming: {enabled: true, chunk_size: 6, context_size: 3, stream_first: false}
     """
-    app = make_app(app_yaml(server.base_url, yaml))
+    app = new_app(server, yaml)
     long_answer = f"{CLEAN} {CLEAN} {CLEAN} {CLEAN}"
     script(server, long_answer, samples=long_answer)
     assert await streamed(app.stream_async(messages=user())) == long_answer
@@ -156,7 +157,7 @@ async def test_samples_are_drawn_once_a_streamed_turn(server: ReplayServer) -> N
 
 async def test_piggyback_needs_no_request_after_the_answer(server: ReplayServer) -> None:
     yaml = "custom_data: {evidencerails: {activation: always, consistency: {sampling: piggyback}}}\n"
-    app = make_app(app_yaml(server.base_url, yaml, flows="self check hallucination"))
+    app = new_app(server, yaml, flows="self check hallucination")
     server.default([PLANTED, CLEAN, CLEAN])
     assert (await app.generate_async(messages=user()))["content"] == BLOCKED
     assert len(server.requests) == 1

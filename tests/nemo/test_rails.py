@@ -6,21 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import (
-    BLOCKED,
-    CLEAN,
-    EVIDENCE,
-    PLANTED,
-    QUESTION,
-    App,
-    app_yaml_2,
-    colang_2,
-    is_sampling,
-    make_app,
-    script,
-    shown,
-    user,
-)
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, app_2, is_sampling, script, shown, user
 from nemo_modes import MODES, Turn
 
 from evidencerails.testing import ReplayServer
@@ -131,8 +117,7 @@ COLANG_2 = [(rail, True) for rail in RAILS] + [(rail, False) for rail in RAILS[:
 @pytest.mark.parametrize(("rail", "exceptions"), COLANG_2, ids=[f"{rail.flow}-{raises}" for rail, raises in COLANG_2])
 async def test_colang_2(server: ReplayServer, papers: str, rail: Rail, exceptions: bool) -> None:
     more = "enable_rails_exceptions: true\n" if exceptions else ""
-    yaml = app_yaml_2(server.base_url, settings_of(rail, papers) + more)
-    rails = make_app(yaml, colang_2(output=rail.flow, flags=[rail.flag]))
+    rails = app_2(server, settings_of(rail, papers) + more, output=rail.flow, flags=[rail.flag])
     for answer, seen in ((rail.bad, BLOCKED), (rail.good, rail.good)):
         script(server, answer)
         message = await rails.generate_async(messages=user({"evidence": EVIDENCE}))

@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 import pytest
-from nemo_apps import ALWAYS, BLOCKED, STREAMED, App, app_yaml, is_blocked, make_app, script, streamed, user
+from nemo_apps import ALWAYS, BLOCKED, STREAMED, App, is_blocked, new_app, script, streamed, user
 
 from evidencerails.testing import ReplayServer
 
@@ -54,7 +54,7 @@ async def test_a_schema_variable_of_another_shape_leaves_the_answer_unverified(a
 
 def test_a_rail_without_schema_is_named_in_the_log(server: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "evidencerails"):
-        make_app(app_yaml(server.base_url, "", flows="check structure"))
+        new_app(server, flows="check structure")
     assert any("check structure has no schema" in record.getMessage() for record in caplog.records)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import ALWAYS, BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, app_yaml_2, make_app, script
+from nemo_apps import ALWAYS, BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, app_2, script
 
 from evidencerails.adapters.nemo_plugin import plugin_of
 from evidencerails.testing import ReplayServer
@@ -183,12 +183,12 @@ async def test_colang_2_has_no_such_rail_but_a_flow_to_await(
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps(TOOLS), encoding="utf-8")
     settings = settings_2(users, "").replace("resolvers:", f'definitions: "{tools}"\n      resolvers:')
-    rails = make_app(app_yaml_2(server.base_url, settings), COLANG_2.replace("$ID", user_id))
+    rails = app_2(server, settings, COLANG_2.replace("$ID", user_id))
     message = await rails.generate_async(messages=ASKED)
     assert message["content"] == expected, message
 
 
 def test_colang_2_refuses_a_tool_rail_that_would_never_run(server: ReplayServer, users: Path) -> None:
     with pytest.raises(RuntimeError) as caught:
-        make_app(app_yaml_2(server.base_url, settings_2(users, RAIL)), COLANG_2.replace("$ID", "usr_1001"))
+        app_2(server, settings_2(users, RAIL), COLANG_2.replace("$ID", "usr_1001"))
     assert "NeMo runs no tool rails in Colang 2.x; take it out there and write `await" in str(caught.value.__cause__)
