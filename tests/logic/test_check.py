@@ -133,6 +133,7 @@ def reply(valid: Any, step: Any = 3) -> str:
         (reply("unsure"), "unverified"),
         (reply("yes", step=7), "unverified"),
         (reply("maybe"), "unverified"),
+        (json.dumps({"steps": [{"step": 3, "valid": "yes"}, {"step": 3, "valid": "no"}]}), "unverified"),
     ],
 )
 def test_replies_of_the_judge(server: ReplayServer, text: str, status: str) -> None:

@@ -151,8 +151,11 @@ async def test_cancelling_stops_a_request_between_two_calls(service: NliService,
 
 async def test_an_error_of_one_callers_pairs_reaches_only_that_caller(service: NliService, model: WordModel) -> None:
     model.error = lambda pairs: ValueError("bad pair") if ("bad", "x") in pairs else None
-    asked = [service.scores([pair]) for pair in (("good", "good"), ("bad", "x"))]
-    good, bad = await asyncio.gather(*asked, return_exceptions=True)
+    first = await held(service, model)
+    asked = [asyncio.create_task(service.scores([pair])) for pair in (("good", "good"), ("bad", "x"))]
+    await release(model)
+    _, good, bad = await asyncio.gather(first, *asked, return_exceptions=True)
+    assert len(model.calls[1]) == 2, "they were asked about together"
     assert isinstance(good, np.ndarray) and good[0].argmax() == 0
     assert isinstance(bad, NliError) and str(bad) == "NLI model failed: ValueError; its own words: bad pair"
     assert isinstance(bad.__cause__, ValueError)
