@@ -38,6 +38,10 @@ COLANG_1 = {
 }
 
 COLANG_2 = {
+    "without output rails": {
+        "config.yml": 'colang_version: "2.x"\n' + MODELS,
+        "main.co": "import core\n\nflow main\n  bot say 'hi'",
+    },
     "with output rails": {
         "config.yml": 'colang_version: "2.x"\n' + MODELS,
         "main.co": "import core\nimport guardrails\n\nflow main\n  bot say 'hi'\n\nflow output rails $output_text\n"
