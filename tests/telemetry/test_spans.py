@@ -169,9 +169,9 @@ def test_a_collector_that_is_away_costs_no_answer() -> None:
         "with exporting():\n"
         "    print(Guard().check_sync('Rhenium melts.', evidence='Rhenium melts.').status)\n"
     )
-    environment = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+    away = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env={**os.environ, **away}
     )
     assert done.stdout.strip() == "grounded", done.stderr
 
