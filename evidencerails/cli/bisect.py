@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
@@ -121,14 +121,14 @@ def _states(config: Path | None, store: str | None, span_s: float) -> list[State
 
 
 async def _evaluated(path: Path, cases: Sequence[Case], concurrency: int) -> Scored:
-    app = _App(path) if any(not case.exchange.response for case in cases) else None
+    app = _app_of(path) if any(not case.exchange.response for case in cases) else None
     guard = Guard(for_evaluation(GuardConfig.load(path)), folder=folder_of(path))
     limit = asyncio.Semaphore(concurrency if app is None else 1)  # an app records its turns one at a time
 
     async def one(case: Case) -> Report:
         async with limit:
             if app is not None and not case.exchange.response:
-                return await app.report(case.exchange, guard)
+                return await _answered(app, case.exchange, guard)
             return await guard.check_exchange(case.exchange, mitigate=False)
 
     try:
@@ -137,30 +137,29 @@ async def _evaluated(path: Path, cases: Sequence[Case], concurrency: int) -> Sco
         await asyncio.to_thread(guard.close)
 
 
-class _App:
+def _app_of(folder: Path) -> Any:
     """The guardrails app of a config folder, which answers questions."""
+    from nemoguardrails import RailsConfig
 
-    def __init__(self, folder: Path) -> None:
-        from nemoguardrails import RailsConfig
+    if not folder.is_dir():
+        raise CliError(f"{str(folder)!r} is no config folder; rows without a response need an app to answer them")
+    return started_for_trial(RailsConfig.from_path(str(folder)))
 
-        if not folder.is_dir():
-            raise CliError(f"{str(folder)!r} is no config folder; rows without a response need an app to answer them")
-        self.rails = started_for_trial(RailsConfig.from_path(str(folder)))
 
-    async def report(self, question: Exchange, guard: Guard) -> Report:
-        """What the app's own rails say of its answer; if none of them ran, what its settings say of it."""
-        chunks = "\n\n".join(passage.text for passage in question.evidence)
-        messages = [{"role": "context", "content": {"relevant_chunks": chunks}}] if chunks else []
-        messages.append({"role": "user", "content": question.user_input})
-        with recorded(self.rails) as reports:
-            try:
-                reply = await self.rails.generate_async(messages=messages)
-            except Exception as error:  # boundary to the app and its model
-                return Report(status="unverified", reason=f"the app failed: {type(error).__name__}")
-        if reports:
-            return max(reports, key=lambda report: report.hallucination_score or 0.0)
-        answer = str(reply.get("content", ""))
-        return await guard.check_exchange(question.model_copy(update={"response": answer}), mitigate=False)
+async def _answered(app: Any, question: Exchange, guard: Guard) -> Report:
+    """What the app's own rails say of its answer; if none of them ran, what its settings say of it."""
+    chunks = "\n\n".join(passage.text for passage in question.evidence)
+    messages = [{"role": "context", "content": {"relevant_chunks": chunks}}] if chunks else []
+    messages.append({"role": "user", "content": question.user_input})
+    with recorded(app) as reports:
+        try:
+            reply = await app.generate_async(messages=messages)
+        except Exception as error:  # boundary to the app and its model
+            return Report(status="unverified", reason=f"the app failed: {type(error).__name__}")
+    if reports:
+        return max(reports, key=lambda report: report.hallucination_score or 0.0)
+    answer = str(reply.get("content", ""))
+    return await guard.check_exchange(question.model_copy(update={"response": answer}), mitigate=False)
 
 
 def _print(found: Found, states: Sequence[State], as_json: bool) -> None:
