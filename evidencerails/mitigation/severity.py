@@ -81,13 +81,16 @@ def with_severities(
     stakes = exchange.stakes or settings.stakes
     feeds_tools = bool(exchange.tools or exchange.tool_calls)
 
-    def scored(finding: Finding) -> Finding:
-        if finding.severity_score is not None:
-            return finding
-        found = severity_of(finding, stakes, feeds_tools=feeds_tools)
-        return finding.model_copy(update={"severity": found.level, "severity_score": found.score})
-
-    return [one.model_copy(update={"findings": tuple(map(scored, one.findings))}) for one in results]
+    scored = []
+    for result in results:
+        findings = list(result.findings)
+        for place, finding in enumerate(findings):
+            if finding.severity_score is None:
+                found = severity_of(finding, stakes, feeds_tools=feeds_tools)
+                changes = {"severity": found.level, "severity_score": found.score}
+                findings[place] = finding.model_copy(update=changes)
+        scored.append(result.model_copy(update={"findings": tuple(findings)}) if findings else result)
+    return scored
 
 
 # ---- low ones are logged and kept
