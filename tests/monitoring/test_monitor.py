@@ -152,6 +152,12 @@ def test_an_exhausted_budget_is_an_alert(kept: Kept) -> None:
     assert any("evidencerails gate" in line for line in condition.data["recommended"])
 
 
+def test_right_answers_spend_no_budget_however_unsure_their_scores(on_sqlite: Kept) -> None:
+    on_sqlite.put(*[0.35] * 60)
+    budget = on_sqlite.view.budget
+    assert (budget.state, budget.spent, budget.reports) == ("ok", 0.0, 60.0)
+
+
 def failed(score: float, passed: bool | None = False) -> dict[str, Any]:
     gate = None if passed is None else Gate(passed=passed, scores={"hallucination_score": score})
     return {"gate": gate, "risk_level": "high"}
