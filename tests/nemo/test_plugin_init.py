@@ -83,10 +83,12 @@ def test_action_file_that_fails_to_import_stops_the_app(
     """NeMo logs such a file and runs its own rail of the same name, which lets everything through."""
     broken = put_plugin_together(repository, tmp_path / "plugin")
     (broken / "actions" / "rails.py").write_text("import no_such_module\n")
+    (broken / "actions" / "sound.py").touch()
     yaml = app_yaml(server.base_url).replace("evidencerails/plugin", str(broken))
     cause = _fails_to_start(yaml, caplog)
     assert "'self_check_hallucination' is that of" in cause
     assert "rails.py: ModuleNotFoundError: No module named 'no_such_module'" in cause
+    assert "sound.py" not in cause
 
 
 def test_bad_prompt_names_its_file(server: ReplayServer, tmp_path: Path) -> None:
@@ -100,6 +102,7 @@ def test_bad_prompt_names_its_file(server: ReplayServer, tmp_path: Path) -> None
 
 
 def test_half_a_plugin_in_the_current_directory_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert import_path_problem() is None
     (tmp_path / "evidencerails" / "plugin").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     problem = import_path_problem()
