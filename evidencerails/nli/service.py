@@ -46,7 +46,7 @@ class _Request:
         self.future: Future[Scores] = Future()
         self.pairs = list(pairs)
         self.scored: dict[Pair, Scores] = {}
-        self.waiting = deque(sorted(set(pairs), key=lambda pair: -len(pair[0]) - len(pair[1])))
+        self.waiting = deque(sorted(dict.fromkeys(pairs), key=lambda pair: -len(pair[0]) - len(pair[1])))
 
     def fail(self, error: BaseException) -> None:
         self.waiting.clear()
