@@ -118,6 +118,9 @@ class EmbeddedModel:
         found = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
         ids = {text: encoding.ids for text, encoding in zip(texts, found, strict=True)}
         read = [(ids[premise], ids[claim]) for premise, claim in pairs]
+        half = self.max_tokens // 2
+        if read and all(len(c) <= half and len(p) <= premise_room(len(c), self.max_tokens) for p, c in read):
+            return self._probabilities(read)
         return scores_in_parts(read, self._parts, self._probabilities)
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
