@@ -33,6 +33,7 @@ from evidencerails.mitigation.severity import with_severities
 from evidencerails.policy import Ruling, decide, severest
 from evidencerails.report import CheckResult, Decision, LlmUsage, Report, Status, VerifiedClaim, reason_code
 from evidencerails.text.claimable import claim_sentences
+from evidencerails.tool_calls import MAX_DEPTH, TOO_DEEP
 from evidencerails.trace import current_check
 from evidencerails.version import __version__
 
@@ -107,6 +108,8 @@ async def _run_check(
     started = time.perf_counter()
     try:
         result = await check.run(exchange, context)
+        if any(TOO_DEEP in claim.text for claim in result.claims):
+            result = _as_far_as_read(result)
     except EvidencerailsError as error:
         result = _failed(check, error)
         log.warning("evidencerails: check %s: %s", check.name, reason_code(result.reason))
@@ -118,6 +121,16 @@ async def _run_check(
     for notify in listeners:
         notify(result)
     return result
+
+
+def _as_far_as_read(result: CheckResult) -> CheckResult:
+    """The result; what stands for arguments that were too deep to be read is no claim that anything supports."""
+    claims = [c.model_copy(update={"label": "unevaluatable"}) if TOO_DEEP in c.text else c for c in result.claims]
+    changes: dict[str, object] = {"claims": tuple(claims)}
+    if result.status == "grounded":
+        changes |= {"status": "unverified", "score": None}
+        changes["reason"] = f"too_deep: arguments are nested deeper than {MAX_DEPTH} levels"
+    return result.model_copy(update=changes)
 
 
 def _failed(check: Check, error: Exception) -> CheckResult:

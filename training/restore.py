@@ -15,6 +15,7 @@ import onnx
 import torch
 from onnx import numpy_helper
 
+from evidencerails.nli.base import LABELS
 from training.encoder import BUCKETS, PackedReader, pretrained
 
 GROUPS = {"query": "qkv", "key": "qkv", "value": "qkv", "attended": "attended", "inner": "inner", "outer": "outer"}
@@ -41,9 +42,9 @@ def published_state(model: Path, encoder: Path) -> dict[str, torch.Tensor]:
             state[f"{name}.weight"] = torch.from_numpy(found[f"{name}.gamma"].copy())
             state[f"{name}.bias"] = torch.from_numpy(found[f"{name}.beta"].copy())
     state["distances.weight"] = torch.from_numpy(found["distances"][:BUCKETS].copy())
-    for place, name in ((0, "dense"), (2, "out")):
-        state[f"head.{place}.weight"] = torch.from_numpy(np.ascontiguousarray(found[f"{name}.w"].T))
-        state[f"head.{place}.bias"] = torch.from_numpy(found[f"{name}.b"].copy())
+    for place, name, columns in ((0, "dense", None), (2, "out", len(LABELS))):  # what follows are probes
+        state[f"head.{place}.weight"] = torch.from_numpy(np.ascontiguousarray(found[f"{name}.w"][:, :columns].T))
+        state[f"head.{place}.bias"] = torch.from_numpy(found[f"{name}.b"][:columns].copy())
     return state
 
 

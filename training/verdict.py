@@ -18,7 +18,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,10 @@ from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.service import NliService
 from evidencerails.settings.claims import GroundingSettings
 from evidencerails.text.claimable import claim_sentences, clean
-from evidencerails.verdict.model import Thresholds, VerdictModel
+from evidencerails.verdict.model import CLAIM_FEATURES, PLAIN_FEATURES, Thresholds, VerdictModel, logit
 from evidencerails.verdict.reading import LIKELIER, ClaimEvidence, Hypothesis, hypotheses, read_claims
 from training.sequences import as_passages
 
-BASE = ("entailment", "contradiction")
 DRAWN_ANSWERS = 1
 """Answers drawn from a row's right statements."""
 MULTIPLES = (1.0, 1.5, 2.0, 3.0, math.inf)
@@ -82,7 +81,7 @@ def claimed(answer: Mapping[str, Any]) -> list[tuple[bool, Hypothesis]]:
 def table(items: Sequence[Item]) -> tuple[np.ndarray, np.ndarray]:
     """Features (sentences, n), and whether each sentence is wrong."""
     rows = [
-        ([one.features[name] for name in BASE], not right)
+        ([one.features[name] for name in CLAIM_FEATURES], not right)
         for item in items
         for one, right in zip(item.evidence, item.labels, strict=True)
     ]
@@ -92,6 +91,33 @@ def table(items: Sequence[Item]) -> tuple[np.ndarray, np.ndarray]:
 def fitted(x: np.ndarray, y: np.ndarray) -> LogisticRegression:
     """Both labels count the same, as nobody knows how often an app's answers are wrong."""
     return LogisticRegression(C=1.0, class_weight="balanced", max_iter=1_000).fit(x, y)
+
+
+def described(fit: LogisticRegression, names: Sequence[str]) -> dict[str, Any]:
+    """A fit as `verdict.json` has it."""
+    weights = {name: round(float(weight), 4) for name, weight in zip(names, fit.coef_[0], strict=True)}
+    return {"intercept": round(float(fit.intercept_[0]), 4), "weights": weights}
+
+
+def scaled(data: Mapping[str, Any], items: Sequence[Item], model: VerdictModel) -> dict[str, Any]:
+    """The fit without probes, its log-odds scaled so that the default budgets end at the thresholds of the one with
+    probes."""
+    plain = [replace(item, evidence=tuple(map(_without_probes, item.evidence))) for item in items]
+    budgets = (GroundingSettings().max_false_warnings, GroundingSettings().max_false_blocks)
+    wanted, found = (
+        [logit(dict(warn)[budget]) for budget in budgets]
+        for warn in (data["thresholds"]["warn"], thresholds(plain, model)["warn"])
+    )
+    factor = (wanted[1] - wanted[0]) / (found[1] - found[0])
+    old = data["claim_without_probes"]
+    return {
+        "intercept": round(factor * (old["intercept"] - found[0]) + wanted[0], 4),
+        "weights": {name: round(factor * weight, 4) for name, weight in old["weights"].items()},
+    }
+
+
+def _without_probes(one: ClaimEvidence) -> ClaimEvidence:
+    return one._replace(features={name: one.features[name] for name in PLAIN_FEATURES})
 
 
 def right_answers(items: Sequence[Item]) -> list[list[ClaimEvidence]]:
@@ -179,10 +205,8 @@ def main() -> None:
     today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
     data: dict[str, Any] = {
         "version": today.replace("-", "."),
-        "claim": {
-            "intercept": round(float(fit.intercept_[0]), 4),
-            "weights": {name: round(float(weight), 4) for name, weight in zip(BASE, fit.coef_[0], strict=True)},
-        },
+        "claim": described(fit, CLAIM_FEATURES),
+        "claim_without_probes": described(fitted(x[:, : len(PLAIN_FEATURES)], y), PLAIN_FEATURES),
         "thresholds": {"warn": [[0.1, 0.5]], "block": [[0.1, 0.5]], "partial": 0.35},
         "fit": {
             "rows": len(rows),
@@ -192,6 +216,7 @@ def main() -> None:
     arguments.out.write_text(json.dumps(data, indent=1) + "\n")
     model = VerdictModel.load(arguments.out)
     data["thresholds"] = thresholds(items, model)
+    data["claim_without_probes"] = scaled(data, items, model)
     data["fit"]["outweighed"] = by_multiple(items, model)
     final = arguments.out.with_name("verdict.new.json")
     final.write_text(json.dumps(data, indent=1) + "\n")

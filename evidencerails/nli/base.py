@@ -39,6 +39,9 @@ class NliModel(Protocol):
     def scores(self, pairs: Sequence[Pair]) -> Scores:
         """Probabilities, shape (n, 3), columns in the order of `LABELS`, rows in input order, each row summing to 1.
 
+        A model with an attribute `probes` has so many more columns, for the verdict: linear readings of its last hidden
+        state, for the premise that supports the hypothesis most and for the one that contradicts it most.
+
         Raises:
             NliError: the backend failed.
         """

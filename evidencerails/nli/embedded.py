@@ -150,7 +150,7 @@ class EmbeddedModel:
             group = groups.setdefault(evidence, _Group(evidence, [], []))
             group.claims.append([self._first, *claim, self._last])
             group.places.append(place)
-        logits = np.zeros((len(rows), len(LABELS)), dtype=np.float32)
+        logits = np.zeros((len(rows), len(LABELS) + self.probes), dtype=np.float32)
         for batch in _batches(list(groups.values())):
             states = self._evidence_states([group.evidence for group in batch])
             places = [place for group in batch for place in group.places]
@@ -159,7 +159,8 @@ class EmbeddedModel:
             raise NliError(f"model {self.name!r} gave numbers that are not finite; its file may be damaged")
         scaled = logits[:, self._columns] / self._description.temperature
         powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float32)
+        probabilities = powers / powers.sum(axis=1, keepdims=True)
+        return np.concatenate([probabilities, logits[:, len(LABELS) :]], axis=1, dtype=np.float32)
 
     def _evidence_states(self, premises: Sequence[tuple[int, ...]]) -> list[Any]:
         """Keys and values of each premise, those that are not kept computed together."""
@@ -186,7 +187,7 @@ class EmbeddedModel:
         return [found[ids] for ids in premises]
 
     def _claim_logits(self, groups: Sequence[_Group], states: Sequence[Any]) -> Floats:
-        """Logits of all claims of the groups, in order, shape (claims, 3)."""
+        """Logits and probes of all claims of the groups, in order, shape (claims, 3 + probes)."""
         import numpy as np
 
         owners = [number for number, group in enumerate(groups) for _ in group.claims]
@@ -232,6 +233,8 @@ class EmbeddedModel:
         if names != ["buckets", "hidden", "known", "readers"]:
             raise ModelFileError(f"{self._onnx} has the inputs {names}; it is no packed reader; {REMEDY}")
         self._layers = next(n.shape[0] for n in session.get_inputs() if n.name == "known")
+        self.probes = session.get_outputs()[0].shape[1] - len(LABELS)
+        """See `NliModel.scores`."""
         self._sessions[os.getpid()] = session
         return session
 

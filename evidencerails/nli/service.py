@@ -118,7 +118,7 @@ class NliService:
             return self._model
 
     async def scores(self, pairs: Sequence[Pair]) -> Scores:
-        """Probabilities, shape (n, 3), columns in the order of `LABELS`, rows in input order.
+        """Probabilities as of `NliModel.scores`, rows in input order.
 
         A cancelled caller's pairs are dropped before they run.
 
@@ -234,7 +234,9 @@ class NliService:
         import numpy as np
 
         pairs = list(dict.fromkeys(pair for taken in step.values() for pair in taken))
-        rows, wanted = np.asarray(self.loaded().scores(pairs), dtype=np.float32), (len(pairs), len(LABELS))
+        model = self.loaded()
+        rows = np.asarray(model.scores(pairs), dtype=np.float32)
+        wanted = (len(pairs), len(LABELS) + getattr(model, "probes", 0))
         if rows.shape != wanted:
             raise NliError(f"NLI model returned shape {rows.shape} for {len(pairs)} pairs; expected {wanted}")
         if not np.isfinite(rows).all():
@@ -341,10 +343,14 @@ class ExchangeNli:
             pairs, result = await executor.run(_step, steps, scores, np.zeros((0, len(LABELS)), dtype=np.float32))
             if not pairs:
                 return cast("T", result)
-            scores = await self.scores(pairs)
+            scores = await self._rows(pairs)
 
     async def scores(self, pairs: Sequence[Pair]) -> Scores:
-        """See `NliService.scores`; only pairs that nobody has asked for are scored."""
+        """Probabilities, shape (n, 3), in the order of `LABELS`; only pairs that nobody has asked for are scored."""
+        return (await self._rows(pairs))[:, : len(LABELS)]
+
+    async def _rows(self, pairs: Sequence[Pair]) -> Scores:
+        """Probabilities and probes (see `NliModel.scores`)."""
         import numpy as np
 
         if not pairs:

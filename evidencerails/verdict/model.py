@@ -4,14 +4,16 @@
 
     version       raised with every fit; it stands in each claim
     claim         {intercept, weights: {feature: weight}}: log-odds that a claim is NOT supported
+    claim_without_probes   the same for an NLI model without probes, scaled so that the thresholds are right for it too
     thresholds    warn            pairs (share of right answers that are warned about, score from which a claim is
                                   not supported), shares rising
                   block           pairs (share of right answers that are blocked, score from which a claim that the
                                   model reads as contradicted is labelled so), shares rising
                   partial         P(entailment) from which an unsupported claim counts as supported in part
 
-Features: `entailment` and `contradiction`, log-odds of the NLI model, clipped to [-`MAX_LOGIT`, `MAX_LOGIT`]. A feature
-without a weight counts nothing; a weight without a feature is an error at load. Numbers, dates and names that the
+Features: `entailment` and `contradiction`, log-odds of the NLI model, clipped to [-`MAX_LOGIT`, `MAX_LOGIT`]; and, of a
+model that has them, the probes of the two windows that these are from (`NliModel.scores`). A feature without a weight
+counts nothing; a weight without a feature is an error at load. Numbers, dates and names that the
 evidence lacks are none: beside these they gained nothing that an interval above zero would show (docs/model-card.md).
 """
 
@@ -31,7 +33,8 @@ from evidencerails.exchange import Value
 
 MAX_LOGIT = 6.0
 """Log-odds of the NLI model are clipped here: beyond, a small model's certainty means nothing."""
-CLAIM_FEATURES = ("entailment", "contradiction")
+PLAIN_FEATURES, PROBES = ("entailment", "contradiction"), ("support_probe", "contradiction_probe")
+CLAIM_FEATURES = (*PLAIN_FEATURES, *PROBES)
 _FILE = Path(__file__).with_name("verdict.json")
 
 
@@ -76,6 +79,7 @@ class VerdictModel(Value):
 
     version: str
     claim_model: Linear
+    plain_model: Linear
     thresholds: Thresholds
 
     @classmethod
@@ -91,13 +95,15 @@ class VerdictModel(Value):
             model = cls(
                 version=data["version"],
                 claim_model=Linear(**data["claim"]),
+                plain_model=Linear(**data["claim_without_probes"]),
                 thresholds=Thresholds(**data["thresholds"]),
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelFileError(
                 f"cannot read the verdict model {str(path)!r}: {error}; reinstall evidencerails"
             ) from error
-        if unknown := {*model.claim_model.weights} - {*CLAIM_FEATURES}:
+        unknown = {*model.claim_model.weights} - {*CLAIM_FEATURES} | {*model.plain_model.weights} - {*PLAIN_FEATURES}
+        if unknown:
             raise ModelFileError(f"verdict model {str(path)!r} weighs unknown features: {', '.join(sorted(unknown))}")
         return model
 
@@ -111,7 +117,7 @@ class VerdictModel(Value):
 
     def claim(self, features: Mapping[str, float]) -> ClaimVerdict:
         """Verdict on one claim from its features (see the module)."""
-        model = self.claim_model
+        model = self.claim_model if PROBES[0] in features else self.plain_model
         weighed = {name: weight * features.get(name, 0.0) for name, weight in model.weights.items()}
         parts = {"base": model.intercept, **{name: part for name, part in weighed.items() if part}}
         return ClaimVerdict(sigmoid(sum(parts.values())), parts)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Passage, Span
-from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL
+from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
 from evidencerails.nli.service import ExchangeNli, Steps
 from evidencerails.nli.windows import Coverage, EvidenceWindow, stems_of
 from evidencerails.report import Label, NliScores, Quote
@@ -43,6 +43,8 @@ class ScoredWindow(NamedTuple):
     nli: NliScores
     lexical_overlap: float
     """Share of the claim's content words that the window has, in [0, 1]."""
+    probes: Scores
+    """What the model says of them beside its probabilities (see `NliModel.scores`); empty if it has no probes."""
 
     def quote(self, claim: str, score: float) -> Quote | None:
         """The sentence that decides, verbatim in its passage; None if the window has no words."""
@@ -209,7 +211,7 @@ def _scored(window: EvidenceWindow, row: Scores, claimed: frozenset[str], held: 
     overlap = len(claimed & held) / len(claimed) if claimed else 0.0
     entailment, neutral, contradiction = (float(row[column]) for column in (ENTAILMENT, NEUTRAL, CONTRADICTION))
     nli = NliScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
-    return ScoredWindow(window, nli, overlap)
+    return ScoredWindow(window, nli, overlap, row[len(LABELS) :])
 
 
 def _of_one(text: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:
@@ -229,6 +231,8 @@ def _of_one(text: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:
         "entailment": logit(entailment) if support else -MAX_LOGIT,
         "contradiction": logit(contradiction) if against else -MAX_LOGIT,
     }
+    if support and against and len(support.probes):
+        features |= {"support_probe": float(support.probes[0]), "contradiction_probe": float(against.probes[1])}
     return ClaimEvidence(text, windows, features, support, entailment, against, contradiction)
 
 

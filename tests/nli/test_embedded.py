@@ -117,7 +117,7 @@ def test_evidence_that_was_read_is_kept_within_bounds_and_gives_the_same_scores(
 
         def __init__(self, *arguments: Any) -> None:
             self.session = open_session(*arguments)
-            self.get_inputs = self.session.get_inputs
+            self.get_inputs, self.get_outputs = self.session.get_inputs, self.session.get_outputs
 
         def run(self, *arguments: Any) -> Any:
             counted[-1] += 1

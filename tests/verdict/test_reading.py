@@ -138,7 +138,8 @@ async def test_quotes_are_verbatim() -> None:
 def test_the_shipped_verdict_uses_known_features_and_sane_thresholds() -> None:
     model = VerdictModel.load()
     assert set(model.claim_model.weights) <= set(CLAIM_FEATURES)
-    assert model.claim_model.weights["entailment"] < 0
+    assert model.claim_model.weights["entailment"] < 0 < model.claim_model.weights["support_probe"]
+    assert model.plain_model.weights["entailment"] < 0 < model.plain_model.weights["contradiction"]
     assert 0 < model.warn_from(0.1) < model.warn_from(0.02) < 1 and 0.5 <= model.block_from(0.02) <= 1
 
 
@@ -148,6 +149,14 @@ def test_a_smaller_budget_of_false_alarms_asks_for_more() -> None:
     assert bars == sorted(bars, reverse=True)
     between = [model.block_from(rate) for rate in (0.02, 0.035, 0.05)]
     assert between == sorted(between, reverse=True)
+
+
+async def test_probes_count_where_the_model_has_them() -> None:
+    model, texts = VerdictModel.load(), ["The bridge opened."]
+    (plain,) = await read(ScriptedNli(lambda premise, claim: (0.6, 0.3, 0.1)), texts, "It opened.")
+    assert set(plain.features) == {"entailment", "contradiction"}
+    scores = [model.claim({**plain.features, "support_probe": p, "contradiction_probe": 0.0}).score for p in (-1, 0, 1)]
+    assert scores == sorted(scores) and scores[0] < scores[2]
 
 
 def test_right_claims_add_up_to_nothing() -> None:
