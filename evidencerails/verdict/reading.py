@@ -21,7 +21,7 @@ from evidencerails.text.language import unknown_script
 from evidencerails.text.same_values import in_units_of
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
-from evidencerails.verdict.model import MAX_LOGIT, ClaimVerdict, VerdictModel, logit
+from evidencerails.verdict.model import MAX_LOGIT, PROBES, ClaimVerdict, VerdictModel, logit
 
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores
@@ -231,7 +231,7 @@ def _of_one(text: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:
         "entailment": logit(entailment) if support else -MAX_LOGIT,
         "contradiction": logit(contradiction) if against else -MAX_LOGIT,
     }
-    if support and against and len(support.probes):
+    if support and against and len(support.probes) >= len(PROBES):
         features |= {"support_probe": float(support.probes[0]), "contradiction_probe": float(against.probes[1])}
     return ClaimEvidence(text, windows, features, support, entailment, against, contradiction)
 
