@@ -45,7 +45,7 @@ from evidencerails.policy import needs_action
 from evidencerails.report import Abstention, CheckResult, Decision, Report
 from evidencerails.settings.llm import NliSettings
 from evidencerails.text.sentences import Splitter
-from evidencerails.tool_calls import with_arguments
+from evidencerails.tool_calls import TOO_DEEP, nests_too_deep, with_arguments
 from evidencerails.trace import tracing
 
 if TYPE_CHECKING:
@@ -258,11 +258,12 @@ class Guard:
         if checks is None and (exchange.tool_calls or exchange.samples or exchange.response_schema is not None):
             inputs = self._unchecked_inputs(exchange)
             running += map(get_check, inputs)
-        shown = exchange
+        shown, unread = exchange, ""
         if checks is None and exchange.tool_calls and not set(READS_ARGUMENTS).isdisjoint(self.config.checks):
             shown = await context.nli.run(with_arguments, exchange)
+            unread = TOO_DEEP if any(map(nests_too_deep, exchange.tool_calls)) else ""
         arguments = shown.response[len(exchange.response) :]
-        run = partial(run_checks, running, context=context, arguments=arguments, inputs=inputs)
+        run = partial(run_checks, running, context=context, arguments=arguments, unread=unread, inputs=inputs)
         with tracing(self.config.telemetry, emit) as trace:
             listeners = [one for one in (trace and trace.note_check, on_check) if one]
             report = await run(exchange, cap=cap, listeners=listeners)

@@ -33,7 +33,6 @@ from evidencerails.mitigation.severity import with_severities
 from evidencerails.policy import Ruling, decide, severest
 from evidencerails.report import CheckResult, Decision, LlmUsage, Report, Status, VerifiedClaim, reason_code
 from evidencerails.text.claimable import claim_sentences
-from evidencerails.tool_calls import MAX_DEPTH, TOO_DEEP
 from evidencerails.trace import current_check
 from evidencerails.version import __version__
 
@@ -53,6 +52,7 @@ async def run_checks(
     cap: Decision | None = None,
     listeners: Sequence[Callable[[CheckResult], None]] = (),
     arguments: str = "",
+    unread: str = "",
     inputs: Mapping[str, str] = MappingProxyType({}),
 ) -> Report:
     """The report of these checks, decided over but not acted on; unverified where they cannot be brought together.
@@ -60,11 +60,13 @@ async def run_checks(
     Args:
         inputs: what was given, by the checks that run for that alone; without a verdict their reasons name it.
         arguments: what the arguments of tool calls state, as text that stands behind the response.
+        unread: why some of them cannot be read; empty if all are.
     """
     whole = with_text(exchange, arguments) if arguments else exchange
     runs = (
-        _run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, listeners, inputs.get(c.name, ""))
-        for c in checks
+        _run_check(check, exchange_of_it, context, listeners, inputs.get(check.name, ""), why)
+        for check in checks
+        for exchange_of_it, why in [(whole, unread) if check.name in READS_ARGUMENTS else (exchange, "")]
     )
     config, verified, quality = context.config, tuple[VerifiedClaim, ...](), None
     try:
@@ -102,14 +104,15 @@ async def _run_check(
     context: CheckContext,
     listeners: Sequence[Callable[[CheckResult], None]],
     given: str,
+    unread: str,
 ) -> CheckResult:
     """Run one check; what goes wrong inside becomes an unverified result, never a score. `listeners` get the result."""
     current_check.set(check.name)
     started = time.perf_counter()
     try:
         result = await check.run(exchange, context)
-        if any(TOO_DEEP in claim.text for claim in result.claims):
-            result = _as_far_as_read(result)
+        if unread and result.status in ("grounded", "skipped"):
+            result = result.model_copy(update={"status": "unverified", "reason": unread, "score": None})
     except EvidencerailsError as error:
         result = _failed(check, error)
         log.warning("evidencerails: check %s: %s", check.name, reason_code(result.reason))
@@ -121,16 +124,6 @@ async def _run_check(
     for notify in listeners:
         notify(result)
     return result
-
-
-def _as_far_as_read(result: CheckResult) -> CheckResult:
-    """The result; what stands for arguments that were too deep to be read is no claim that anything supports."""
-    claims = [c.model_copy(update={"label": "unevaluatable"}) if TOO_DEEP in c.text else c for c in result.claims]
-    changes: dict[str, object] = {"claims": tuple(claims)}
-    if result.status == "grounded":
-        changes |= {"status": "unverified", "score": None}
-        changes["reason"] = f"too_deep: arguments are nested deeper than {MAX_DEPTH} levels"
-    return result.model_copy(update=changes)
 
 
 def _failed(check: Check, error: Exception) -> CheckResult:

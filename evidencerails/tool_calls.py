@@ -16,8 +16,8 @@ REQUESTS = frozenset(
 )
 """Arguments that ask for something and state nothing."""
 MAX_DEPTH = 30
-TOO_DEEP = "something nested too deep to be read"
-"""Stands for deeper arguments: a claim that no evidence supports."""
+TOO_DEEP = f"too_deep: arguments of a tool call are nested deeper than {MAX_DEPTH} levels"
+"""Why a check that reads arguments has no verdict (see `nests_too_deep`)."""
 
 
 def with_arguments(exchange: Exchange) -> Exchange:
@@ -35,6 +35,16 @@ def with_arguments(exchange: Exchange) -> Exchange:
     data = json.dumps(stated[0] if len(stated) == 1 else stated, ensure_ascii=False, default=str)
     text = exchange.response
     return exchange.model_copy(update={"response": f"{text}\n\n```json\n{data}\n```" if text.strip() else text + data})
+
+
+def nests_too_deep(call: ToolCall) -> bool:
+    """True if `with_arguments` leaves out some arguments of the call because it does not read so deep."""
+    level: list[Any] = [call.arguments]
+    for _ in range(MAX_DEPTH):
+        pairs = [pair for value in level if isinstance(value, Mapping) for pair in value.items()]
+        items = [item for value in level if isinstance(value, (list, tuple)) for item in value]
+        level = items + [value for key, value in pairs if key not in REQUESTS]
+    return bool(level)
 
 
 def _stated(call: ToolCall, exchange: Exchange) -> dict[str, Any]:
@@ -56,7 +66,7 @@ def _stated(call: ToolCall, exchange: Exchange) -> dict[str, Any]:
     def kept(value: Any, depth: int = 0) -> Any:
         """The value with all that states nothing left out; None if nothing is left."""
         if depth >= MAX_DEPTH:
-            return TOO_DEEP
+            return None
         if isinstance(value, Mapping):
             members = ((key, kept(item, depth + 1)) for key, item in value.items() if key not in REQUESTS)
             return {str(key): left for key, left in members if left is not None} or None

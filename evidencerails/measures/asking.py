@@ -157,7 +157,7 @@ def _by_place(answers: Sequence[A], batch: Sequence[int]) -> Mapping[int, A]:
     """Answers by the places of their claims.
 
     Raises:
-        LlmReplyError: one names no claim, or two speak of one claim and differ.
+        LlmReplyError: there is none, or one names no claim, or two speak of one claim and differ.
     """
     found: dict[int, A] = {}
     for answer in answers:
@@ -166,4 +166,6 @@ def _by_place(answers: Sequence[A], batch: Sequence[int]) -> Mapping[int, A]:
         place = batch[answer.claim - 1]
         if found.setdefault(place, answer) != answer:
             raise LlmReplyError(f"the reply judges claim {answer.claim} twice, in different ways")
+    if not found:
+        raise LlmReplyError(f"the reply judges none of the {len(batch)} claims")
     return found

@@ -220,8 +220,8 @@ def test_no_output_takes_the_place_of_the_input_or_of_what_no_job_has_written(
     Path("linked.jsonl").symlink_to("in.jsonl")
     before = Path(file).read_bytes()
     done = evidencerails("batch", source, output, "--format", "jsonl", *restart)
-    told = "also reads that file" if file == source else f"'{file}' would be lost"
-    assert (done.code, len(done.err.splitlines())) == (2, 1) and told in done.err and "--restart" not in done.err
+    message = "also reads that file" if file == source else f"'{file}' would be lost"
+    assert (done.code, len(done.err.splitlines())) == (2, 1) and message in done.err and "--restart" not in done.err
     assert Path(file).read_bytes() == before
 
 

@@ -64,7 +64,7 @@ def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(evaluated: Run)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--method", "groundin"), "unknown method 'groundin'; did you mean 'grounding'"),
         (("--method", ","), "names no method"),
@@ -75,11 +75,11 @@ def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(evaluated: Run)
         (("--run", "notes.txt", "--fresh"), "cannot read the run"),  # it discards a run, and nothing else
     ],
 )
-def test_wrong_usage_exits_2_with_the_remedy(evidencerails: Run, options: tuple[str, ...], told: str) -> None:
+def test_wrong_usage_exits_2_with_the_remedy(evidencerails: Run, options: tuple[str, ...], message: str) -> None:
     write_rows(Path("bare.jsonl"), [{"response": "A."}])
     Path("notes.txt").write_text("mine")
     done = evidencerails("eval", "-d", write_rows(Path("rows.jsonl"), year_rows(2)), *options)
-    assert done.code == 2 and told in done.err and Path("notes.txt").read_text() == "mine"
+    assert done.code == 2 and message in done.err and Path("notes.txt").read_text() == "mine"
 
 
 def test_a_method_that_could_verify_nothing_exits_3_and_says_why(evaluated: Run) -> None:
@@ -173,8 +173,8 @@ def test_two_runs_are_compared_with_significance(evidencerails: Run, evaluated: 
     assert found["p_mcnemar"] == pytest.approx(2 * 0.5**7)
     assert found["differences"]["f1"]["value"] == pytest.approx(1 - 6 / 13, abs=1e-4)
     assert found["differences"]["auroc"]["value"] > 0.2
-    told = " ".join(done.out.split())
-    assert "on 20 common rows" in told and "McNemar p = 0.0156" in told
+    message = " ".join(done.out.split())
+    assert "on 20 common rows" in message and "McNemar p = 0.0156" in message
 
 
 def test_the_markdown_shows_the_mistakes_and_escapes_them(evidencerails: Run, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_suite_comes_back_as_it_was_but_static(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "line", "told"),
+    ("read", "line", "message"),
     [
         (read_suite, "{", "lines.jsonl:2: not an attack"),
         (read_suite, '{"id": "x"}', "lines.jsonl:2: not an attack: category"),
@@ -113,10 +113,10 @@ def test_a_suite_comes_back_as_it_was_but_static(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_that_cannot_be_read_is_told_with_its_number(
-    tmp_path: Path, read: Callable[[Path], object], line: str, told: str
+    tmp_path: Path, read: Callable[[Path], object], line: str, message: str
 ) -> None:
     (tmp_path / "lines.jsonl").write_text(f"\n{line}\n")
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         read(tmp_path / "lines.jsonl")
 
 

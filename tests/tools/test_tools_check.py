@@ -232,8 +232,12 @@ def test_deep_nesting_does_no_harm(settings: dict[str, Any]) -> None:
     assert report.status == "unverified" and "bad_schema" in report.reason
     note = [call("note", filter=nested(EVIDENCE[0]))]
     report = Guard().check_sync(tool_calls=note, tools=NOTE, evidence=EVIDENCE)
-    assert "supported" not in {claim.label for claim in report.claims}
-    assert report.status == "hallucinated" or "too_deep" in report.reason
+    assert report.status == "unverified" and "too_deep" in report.reason and report.claims == ()
+    note[0]["arguments"]["body"] = "The Halden bridge opened in 1911."
+    assert Guard().check_sync(tool_calls=note, tools=NOTE, evidence=EVIDENCE).status == "hallucinated"
+    quoting = [call("note", body="The arguments of a tool call are nested deeper than 30 levels.")]
+    report = Guard().check_sync(tool_calls=quoting, tools=NOTE, evidence=[quoting[0]["arguments"]["body"]])
+    assert report.status == "grounded"
 
 
 @pytest.mark.parametrize(
